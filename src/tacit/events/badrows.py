@@ -82,7 +82,7 @@ class BadRowSummary:
         return bool(self.counts)
 
     def lines(self) -> list[str]:
-        """One line for each reason, in a fixed order."""
+        """Return one line for each reason, in a fixed order."""
         return [self._line(reason) for reason in REASONS if reason in self.counts]
 
     def __str__(self) -> str:

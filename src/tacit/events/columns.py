@@ -28,7 +28,7 @@ def is_text(kind: Any) -> bool:
 
 
 def text_of(column: Any) -> Any:
-    """The column as plain Arrow text, with nulls as blanks; whole numbers lose a decimal part of zeros, each by itself.
+    """Return the column as Arrow text, nulls as blanks; whole numbers lose a decimal part of zeros, each by itself.
 
     >>> import pyarrow as pa
     >>> text_of(pa.array([25056.0, None, 2.5])).to_pylist()
@@ -49,7 +49,7 @@ def text_of(column: Any) -> Any:
 
 
 def bounded(column: Any) -> Any:
-    """The column of text without those longer than :data:`LONGEST_TEXT`, each by itself: they are read as missing.
+    """Return the text column with those longer than :data:`LONGEST_TEXT` missing, each judged by itself.
 
     >>> import pyarrow as pa
     >>> bounded(pa.array(["Ornans", "x" * 5000])).to_pylist()
@@ -65,14 +65,14 @@ def bounded(column: Any) -> Any:
 
 
 def longest_text(column: Any) -> int:
-    """The bytes of the longest text of a column, or of those its rows share."""
+    """Return the bytes of the longest text of a column, or of those its rows share."""
     pa, pc = require("pyarrow", extra="events"), require("pyarrow.compute", extra="events")
     texts = column.dictionary if pa.types.is_dictionary(column.type) else column
     return pc.max(pc.binary_length(texts.cast(pa.large_string()))).as_py() or 0
 
 
 def readable(column: Any) -> Any:
-    """The column with every text or bytes that are no UTF-8 replaced by text that says so, each by itself.
+    """Return the column with every text or bytes that are no UTF-8 replaced by text that says so, each by itself.
 
     >>> import pyarrow as pa
     >>> readable(pa.array([b"Ornans", b"Besan\\xe7on"])).to_pylist()
@@ -93,7 +93,7 @@ def readable(column: Any) -> Any:
 
 
 def bytes_and_offsets(column: Any) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-    """The bytes of a column of text and where each text begins and ends in them, without a copy of the bytes."""
+    """Return the bytes of a column of text and where each text begins and ends in them, without a copy of the bytes."""
     pa = require("pyarrow", extra="events")
     width: type[np.signedinteger[Any]] = np.int32 if pa.types.is_string(column.type) else np.int64
     _, starts, data = column.buffers()
@@ -204,7 +204,7 @@ def read_number(column: Any, *, decimal: str | None) -> tuple[Numbers, Flags]:
 
 
 def east_and_north(first: Numbers, second: Numbers, *, crs: str) -> tuple[Numbers, Numbers]:
-    """The pair as x and y: in EPSG:4326 latitude is written first, in EPSG:2154 either may be."""
+    """Return the pair as x and y: in EPSG:4326 latitude is written first, in EPSG:2154 either may be."""
     if crs == "EPSG:4326":
         return second, first
     is_swapped = first > _LEAST_NORTHING
@@ -282,7 +282,7 @@ _WHOLE_USER: Final = r"^(?P<whole>[-+]?[0-9]+)(?:\.0*)?$"
 
 
 def read_users(column: Any) -> tuple[Any, NDArray[np.uint8]]:
-    """The users of a column as text or bytes, and a reason's code for each row, 0 where it names a user.
+    """Return the users of a column as text or bytes, and a reason's code for each row, 0 where it names a user.
 
     Text counts as it is written, but for spaces around it; numbers must be whole, so that 7, 7.0 and 7.00 are one
     user whatever the rows around them hold.

@@ -53,7 +53,7 @@ class TableNotes:
     compared_by: str = "date and place"
 
     def lines(self) -> list[str]:
-        """One line for each oddity, none if there is none."""
+        """Return one line for each oddity, none if there is none."""
         lines = []
         if self.n_repeated:
             rows = _listed([str(row) for row in self.repeated_rows], self.n_repeated)
@@ -220,7 +220,7 @@ class CountKeeper:
             self._counts[some] = np.minimum(self._counts[some], MOST_IN_A_CELL)
 
     def finish(self, *, n_rows: int, n_left_out: int, bad_rows: BadRowSummary) -> EventCounts:
-        """The counts, cut after the last event where the axis has no end."""
+        """Return the counts, cut after the last event where the axis has no end."""
         domain, counts = self._domain, self._counts.reshape(-1, self._n_columns)
         if self._is_endless:
             n_bins = max(1, self._n_bins_used)

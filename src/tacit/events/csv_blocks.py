@@ -184,7 +184,7 @@ def regular_rows(data: bytes, *, separator: str, quote: str) -> RegularRows:
 
 
 def _too_long(data: bytes) -> Rows:
-    """The numbers of the lines that are longer than a row may be; a short block has none."""
+    """Return the numbers of the lines that are longer than a row may be; a short block has none."""
     if len(data) <= MAX_ROW_BYTES:
         return _none()
     start, is_suspect = 0, False
@@ -220,7 +220,7 @@ def _bounds(data: bytes) -> tuple[Rows, Rows]:
 
 
 def _irregular(view: NDArray[np.uint8], starts: Rows, separator: int) -> Rows:
-    """The lines in which a quote neither opens nor closes a field."""
+    """Return the lines in which a quote neither opens nor closes a field."""
     quotes = np.flatnonzero(view == _QUOTE)
     first = np.searchsorted(quotes, starts)  # the first quote from each line on
     n_quotes = np.diff(np.append(first, len(quotes)))
@@ -251,7 +251,7 @@ def _are_regular(view: NDArray[np.uint8], quotes: Rows, opens: NDArray[np.bool_]
 
 
 def _rewritten(data: bytes, starts: Rows, ends: Rows, too_long: Rows, separator: str, irregular: Rows) -> RegularRows:
-    """The block without the lines that are too long or misquoted, and with regular quotes in the irregular ones."""
+    """Return the block without lines too long or misquoted, and with regular quotes in the irregular ones."""
     parts: list[bytes] = []
     misquoted: list[int] = []
     done = 0
@@ -271,7 +271,7 @@ def _rewritten(data: bytes, starts: Rows, ends: Rows, too_long: Rows, separator:
 
 
 def _read_line(line: bytes, separator: str) -> bytes | None:
-    """A line as the standard library reads it, with regular quotes; None if its quotes make no sense.
+    """Return a line as the standard library reads it, with regular quotes; None if its quotes make no sense.
 
     Bytes pass as Latin-1, one character each, so that the encoding does not matter.
     """

@@ -103,7 +103,7 @@ class CsvSource:
         return None
 
     def pieces(self, positions: Sequence[int]) -> Iterator[CsvPiece]:
-        """The file block by block."""
+        """Yield the file block by block."""
         with self._opened() as (file, stream):
             _, rows = take_lines(stream, self._options.header_lines)
             if self._layout.fields_span_lines and self._layout.quote:
@@ -114,7 +114,7 @@ class CsvSource:
                 yield CsvPiece(block, self._layout, positions, file.tell())
 
     def _read_names(self) -> tuple[str, ...]:
-        """The column names that were given, if the file holds the same; else those of the file."""
+        """Return the column names that were given, if the file holds the same; else those of the file."""
         n_lines, given, damage = self._options.header_lines, self._options.names, None
         lines: list[bytes] = []
         try:
@@ -142,7 +142,7 @@ class CsvSource:
 
     @contextmanager
     def _opened(self) -> Iterator[tuple[BinaryIO, ByteStream]]:
-        """The file, and its text in UTF-8 without a mark."""
+        """Open the file, and its text in UTF-8 without a mark."""
         with self._path.open("rb") as file:
             stream: ByteStream = Unzipped(file) if self._is_compressed else Plain(file)
             name = codecs.lookup(self._encoding).name
@@ -155,7 +155,7 @@ class CsvSource:
 
 
 def fields_of(line: bytes, separator: str, quote: str) -> tuple[str, ...] | None:
-    """The fields of a line of column names, None if there are none or a quote is not closed.
+    """Return the fields of a line of column names, None if there are none or a quote is not closed.
 
     >>> fields_of(b'ID, "Town"\\r\\n', ",", '"'), fields_of(b'ID,"Town', ",", '"')
     (('ID', 'Town'), None)
@@ -453,7 +453,7 @@ class _Rejoined:
 
 
 def take_lines(stream: ByteStream, count: int) -> tuple[list[bytes], ByteStream]:
-    """The first ``count`` lines of a stream, and the stream after them.
+    """Return the first ``count`` lines of a stream, and the stream after them.
 
     >>> import io
     >>> lines, rest = take_lines(io.BytesIO(b"SDate,Town\\r\\n2018-01-01,Ornans\\n"), 1)

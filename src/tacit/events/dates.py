@@ -142,7 +142,7 @@ class ReadDates:
 
     @classmethod
     def empty(cls, count: int) -> ReadDates:
-        """A column of unreadable dates, to be filled in."""
+        """Return a column of unreadable dates, to be filled in."""
         flags = (np.zeros(count, np.bool_) for _ in range(3))
         return cls(np.zeros(count, np.int64), np.full(count, UNREADABLE, np.uint8), *flags)
 
@@ -326,7 +326,7 @@ def _is_date(year: NDArray[np.int32], month: NDArray[np.int32], day: NDArray[np.
 
 @lru_cache(maxsize=1)
 def _month_starts() -> Seconds:
-    """The first day of each month from year 1 to the end of year 9999, in days since 1970."""
+    """Return the first day of each month from year 1 to the end of year 9999, in days since 1970."""
     months = np.arange(np.datetime64("0001-01", "M"), np.datetime64("10000-01", "M") + 1)
     return months.astype("datetime64[D]").astype(np.int64)
 
@@ -382,7 +382,7 @@ def _matched_clock(pc: Any, groups: dict[str, Any]) -> tuple[Seconds, Flags]:
 
 
 def _matched_offset(pc: Any, groups: dict[str, Any], count: int) -> tuple[Seconds, Flags, Flags]:
-    """The offset of each date, whether it has one, and whether it is possible."""
+    """Return the offset of each date, whether it has one, and whether it is possible."""
     if "z" not in groups:
         return np.zeros(count, np.int64), np.zeros(count, np.bool_), np.ones(count, np.bool_)
     zone = groups["z"]
@@ -409,7 +409,7 @@ class Proof:
 
 
 def find_proofs(dates: ReadDates, row: NDArray[np.int64]) -> list[Proof]:
-    """The first row that proves each order, earliest first."""
+    """Return the first row that proves each order, earliest first."""
     marks = ((DateOrder.DAY_FIRST, dates.proves_day_first), (DateOrder.MONTH_FIRST, dates.proves_month_first))
     proofs = [Proof(order, int(row[np.argmax(mark)])) for order, mark in marks if mark.any()]
     return sorted(proofs, key=lambda proof: proof.row)

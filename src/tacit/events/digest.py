@@ -84,7 +84,7 @@ class DayDigest:
         self._sums[day] = ((old[0] + words[0]) % 2**64, (old[1] + words[1]) % 2**64)
 
     def digests(self) -> dict[str, bytes]:
-        """The digest of each day that holds an event, by its date: ``2018-01-31``."""
+        """Return the digest of each day that holds an event, by its date: ``2018-01-31``."""
         return {
             day: b"".join(word.to_bytes(8, "big") for word in words)
             for day, words in sorted(self._sums.items())

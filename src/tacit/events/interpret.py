@@ -54,7 +54,7 @@ class EventBatch:
         return len(self.time_bin)
 
     def take(self, chosen: NDArray[np.int64]) -> EventBatch:
-        """The chosen rows."""
+        """Return the chosen rows."""
         columns = {column.name: getattr(self, column.name) for column in fields(self)}
         taken: Any = {name: None if column is None else column[chosen] for name, column in columns.items()}
         return EventBatch(**taken)
@@ -76,7 +76,7 @@ class Interpreted:
     n_left_out: int
 
     def batch(self, first_row: int) -> EventBatch:
-        """The events with the row numbers they have in the file."""
+        """Return the events with the row numbers they have in the file."""
         return replace(self.events, row=self.events.row + first_row)
 
 
@@ -230,7 +230,7 @@ class Interpreter:
 def bins_and_clock(
     axis: TimeAxis, dates: ReadDates, is_good: NDArray[np.bool_]
 ) -> tuple[NDArray[np.int64], NDArray[np.datetime64]]:
-    """The bin of every date (-1 where it is outside the axis or not good) and its wall clock."""
+    """Return the bin of every date (-1 where it is outside the axis or not good) and its wall clock."""
     clock = dates.seconds.astype("datetime64[s]")
     low, high = _limits(axis)
     near = is_good & (clock >= low)

@@ -218,7 +218,7 @@ Did you mean 'SDate'?
 
 
 def fold_column(name: str) -> str:
-    """A column's name without case, accents and outer spaces."""
+    """Return a column's name without case, accents and outer spaces."""
     bare = unicodedata.normalize("NFKD", name.strip()).casefold()
     return "".join(letter for letter in bare if not unicodedata.combining(letter))
 
@@ -233,7 +233,7 @@ def looks_like_data(names: Sequence[str]) -> bool:
 
 
 def wanted_columns(columns: EventColumns, *, with_coordinates: bool) -> dict[str, str]:
-    """The columns to read, by their part: ``{"time": "SDate", "place": "Town", "where0": "Station"}``."""
+    """Return the columns to read, by their part: ``{"time": "SDate", "place": "Town", "where0": "Station"}``."""
     roles = (
         "time",
         "place",

@@ -60,7 +60,7 @@ class PersonCounter:
         return PersonCounts(n_persons, tuple(at_most.tolist()))
 
     def _events_of(self, part: Part) -> IntArray:
-        """The number of events of each person of a file, cut beyond the grid."""
+        """Return the number of events of each person of a file, cut beyond the grid."""
         known: Rows = np.empty((0, ROW_WORDS), np.uint64)
         for rows in part.rows():
             together, starts = grouped(np.concatenate([known, rows]))

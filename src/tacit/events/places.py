@@ -58,7 +58,7 @@ class NameMatcher:
         self._known: dict[str, tuple[int, int]] = {}
 
     def cells(self, column: Any) -> tuple[NDArray[np.int32], NDArray[np.uint64]]:
-        """The cell of every row of an Arrow column, or a negative number as :meth:`NamedAxis.match` gives.
+        """Return the cell of every row of an Arrow column, or a negative number as :meth:`NamedAxis.match` gives.
 
         And a word for the name itself, by which two towns of one region are told apart; 0 where there is none.
         """
@@ -75,7 +75,7 @@ class NameMatcher:
 
 
 def joined_words(places: NDArray[np.uint64], kinds: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """One word for the place and the kind of each row; 0 where no place is written."""
+    """Return one word for the place and the kind of each row; 0 where no place is written."""
     return np.where(places == 0, places, places * _MULTIPLIER ^ kinds)
 
 
@@ -161,7 +161,7 @@ class PointLocator:
     digest: str
 
     def locate(self, x: NDArray[np.float64], y: NDArray[np.float64], *, crs: str) -> NDArray[np.int32]:
-        """The cell of each point, -1 where it is in none; x is east (longitude), y north (latitude)."""
+        """Return the cell of each point, -1 where it is in none; x is east (longitude), y north (latitude)."""
         shapely = require("shapely", extra="geography")
         found = np.full(len(x), OUTSIDE, np.int32)
         if not len(x):
@@ -197,7 +197,7 @@ def _load(path: Path) -> dict[str, Any]:
 
 
 def _shapes(shapely: Any, features: Sequence[Any]) -> tuple[tuple[Any, ...], tuple[Mapping[str, Any], ...]]:
-    """The areas that can be read and their properties; points and lines are no places."""
+    """Return the areas that can be read and their properties; points and lines are no places."""
     features = [one for one in features if isinstance(one, dict) and one.get("geometry")]
     texts = np.array([json.dumps(one["geometry"]) for one in features], dtype=object)
     with np.errstate(all="ignore"):  # of corners beyond all maps
@@ -208,7 +208,7 @@ def _shapes(shapely: Any, features: Sequence[Any]) -> tuple[tuple[Any, ...], tup
 
 
 def _declared_crs(collection: Mapping[str, Any], name: str) -> str | None:
-    """The system of the old but common ``crs`` member; without one GeoJSON is in degrees."""
+    """Return the system of the old but common ``crs`` member; without one GeoJSON is in degrees."""
     declared = collection.get("crs")
     if not isinstance(declared, dict):
         return None

@@ -44,7 +44,7 @@ def prepare(connection: Any) -> None:
 
 
 def arrow_types(result: Any) -> tuple[Any | None, ...]:
-    """The Arrow types of the columns of a result that hold dates; None for all others."""
+    """Return the Arrow types of the columns of a result that hold dates; None for all others."""
     pa, types = require("pyarrow", extra="events"), require("psycopg", extra=EXTRA).adapters.types
     dates = dict(zip(_DATES, (pa.date32(), pa.timestamp("us"), pa.timestamp("us", tz="UTC")), strict=True))
     by_oid = {types[name].oid: kind for name, kind in dates.items()}

@@ -149,7 +149,7 @@ def propose_columns(source: object, *, options: ReadOptions | None = None) -> tu
 
 
 def _columns_of_dates(source: Source) -> list[str]:
-    """The columns whose first rows hold dates, most of them."""
+    """Return the columns whose first rows hold dates, most of them."""
     piece = next(iter(source.pieces(range(len(source.names)))), None)
     table = None if piece is None else piece.load()
     found = []
@@ -178,14 +178,14 @@ _PLACE_WORDS: Final = {
 
 
 def _column_of_kinds(names: Sequence[str], taken: Sequence[str]) -> str | None:
-    """The one column whose name says that it holds kinds of events; None if there is none, or if there are several."""
+    """Return the one column whose name says that it holds kinds of events; None if none or several do."""
     others = {fold_column(name) for name in taken}
     found = [name.strip() for name in names if fold_name(name) in _KIND_NAMES and fold_column(name) not in others]
     return found[0] if len(found) == 1 else None
 
 
 def recognized(source: object, *, wanted: Sequence[str], options: ReadOptions) -> ReadOptions:
-    """The options, filled in with how a CSV file looks; for proposals and for public tables."""
+    """Return the options, filled in with how a CSV file looks; for proposals and for public tables."""
     if isinstance(source, SqlQuery) or hasattr(source, "__arrow_c_stream__"):
         return options
     path = path_of(source)

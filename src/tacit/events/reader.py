@@ -87,7 +87,7 @@ def open_events(source: object, *, columns: EventColumns, domain: Domain, option
 
 
 def find_columns(source: Source, wanted: dict[str, str], *, are_public: bool = False) -> dict[str, int]:
-    """The position of each wanted column, the column of dates first.
+    """Return the position of each wanted column, the column of dates first.
 
     Unless the names ``are_public``, they may be a first event in a file without column names; where none is found, no
     message repeats them.
@@ -302,7 +302,7 @@ class Events:
     def _read(
         self, progress: Progress | None, bound: ContributionBound | None = None, only: slice | None = None
     ) -> Iterator[tuple[EventBatch, EventBatch]]:
-        """The good rows, and those that lack nothing but a user or a kind."""
+        """Yield the good rows, and those that lack nothing but a user or a kind."""
         self._start()
         reading = Reading(
             self._source,

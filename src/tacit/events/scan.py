@@ -42,7 +42,7 @@ class Span:
     n_implausible: int = 0
 
     def axis(self, step: str = "day") -> TimeAxis:
-        """The time axis that covers the span in whole bins."""
+        """Return the time axis that covers the span in whole bins."""
         axis = TimeAxis.between(str(self.first)[:10], None, step, self.zone)
         start = axis.start
         whole = TimeAxis(start, step, self.zone)
@@ -123,7 +123,7 @@ def names_in(
 
 
 def _plausible(dates: ReadDates, zone: str) -> NDArray[np.datetime64]:
-    """The wall clock of the dates from 1900 to 2199."""
+    """Return the wall clock of the dates from 1900 to 2199."""
     clock = dates.seconds.astype("datetime64[s]")
     is_near = (dates.state == GOOD) & (clock >= _EARLIEST - _MARGIN) & (clock < _TOO_LATE + _MARGIN)
     local, instants = clock[is_near & ~dates.is_instant], clock[is_near & dates.is_instant]

@@ -56,7 +56,7 @@ def of_kind(column: str | None, axis: NamedAxis | None) -> str:
 
 
 def _names(axis: NamedAxis) -> tuple[Any, ...]:
-    """What decides which names an axis knows: a table, its level and cells; or a list of names."""
+    """Return what decides which names an axis knows: a table, its level and cells; or a list of names."""
     if axis.table is None:
         return (sorted(map(fold_name, axis.cells)),)
     return axis.table.sha256, axis.level, sorted(axis.cells)

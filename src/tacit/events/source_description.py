@@ -93,7 +93,7 @@ class SourceDescription:
 
     @classmethod
     def of(cls, format: str, columns: EventColumns, options: ReadOptions, *, zone: str | None) -> SourceDescription:
-        """The description that columns and options amount to."""
+        """Return the description that columns and options amount to."""
         roles = {role: getattr(columns, role) for role in ROLES}
         about_text = {name: getattr(options, name) for name in _TEXT} if format.startswith("csv") else {}
         return cls(
@@ -122,7 +122,7 @@ class SourceDescription:
         return replace(others or ReadOptions(), format=self.format, **own)
 
     def sentences(self) -> list[str]:
-        """The description in plain words."""
+        """Return the description in plain words."""
         said = [f"It is {_FORMAT_WORDS[self.format]}."]
         if self.is_csv:
             assert self.separator is not None
@@ -161,7 +161,7 @@ class SourceDescription:
         return _ENCODINGS.get(name, name.upper())
 
     def to_dict(self) -> dict[str, Any]:
-        """The description as plain data; what is None is left out."""
+        """Return the description as plain data; what is None is left out."""
         groups = {"columns": ROLES, "text": _TEXT if self.is_csv else (), "values": _VALUES}
         content: dict[str, Any] = {"tacit_source": FORMAT, "format": self.format}
         for group, names in groups.items():

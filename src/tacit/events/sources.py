@@ -45,11 +45,11 @@ class RawTable:
     damage: str | None = None
 
     def records(self) -> NDArray[np.int64]:
-        """The record in which each row stands."""
+        """Return the record in which each row stands."""
         return np.arange(self.n_records) if self.row is None else self.row
 
     def set_aside(self) -> dict[Reason, NDArray[np.int64]]:
-        """The records that could not be taken, by reason."""
+        """Return the records that could not be taken, by reason."""
         return {
             Reason.RAGGED: self.ragged,
             Reason.BAD_QUOTES: self.misquoted,
@@ -97,10 +97,10 @@ class Source(Protocol):
         """Whether the column names surely are names; else they may be a first event, which no message may repeat."""
 
     def kind(self, position: int) -> Any | None:
-        """The Arrow type of a column, None where only its values tell."""
+        """Return the Arrow type of a column, None where only its values tell."""
 
     def pieces(self, positions: Sequence[int]) -> Iterator[Piece]:
-        """The columns at these positions, piece by piece."""
+        """Return the columns at these positions, piece by piece."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +131,7 @@ def open_source(source: object, *, options: ReadOptions) -> Source:
 
 
 def path_of(source: object) -> Path:
-    """The path that a source is, or a refusal of what is no source."""
+    """Return the path that a source is, or a refusal of what is no source."""
     if isinstance(source, (str, Path)):
         return Path(source)
     raise SettingError(
@@ -142,7 +142,7 @@ def path_of(source: object) -> Path:
 
 
 def format_of(path: Path) -> str:
-    """The format of a file whose owner did not say, by its first bytes; refuses what is no table."""
+    """Return the format of a file whose owner did not say, by its first bytes; refuses what is no table."""
     from tacit.events.spreadsheet import is_spreadsheet
 
     start = first_bytes(path)

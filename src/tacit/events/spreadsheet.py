@@ -72,7 +72,7 @@ class SheetSource:
         return None
 
     def pieces(self, positions: Sequence[int]) -> Iterator[TablePiece]:
-        """The sheet batch by batch."""
+        """Yield the sheet batch by batch."""
         pa, done = require("pyarrow", extra="events"), 0
         with closing(self._rows(len(self.names))) as rows:
             numbered = enumerate(islice(rows, 1, None))

@@ -73,11 +73,11 @@ class ParquetSource:
                 )
 
     def kind(self, position: int) -> Any | None:
-        """The type that the file gives a column."""
+        """Return the type that the file gives a column."""
         return self._schema.types[position]
 
     def pieces(self, positions: Sequence[int]) -> Iterator[TablePiece]:
-        """The file batch by batch."""
+        """Yield the file batch by batch."""
         chosen = [self.names[position] for position in positions]
         columns = list(dict.fromkeys(chosen))
         texts = [self.names[position] for position in positions if is_text(self._schema.types[position])]
@@ -133,11 +133,11 @@ class ArrowSource:
         self.names: Sequence[str] = tuple(self._schema.names)
 
     def kind(self, position: int) -> Any | None:
-        """The type that the frame gives a column."""
+        """Return the type that the frame gives a column."""
         return self._schema.types[position]
 
     def pieces(self, positions: Sequence[int]) -> Iterator[TablePiece]:
-        """The frame batch by batch."""
+        """Yield the frame batch by batch."""
         reader, self._reader = self._reader, None
         if reader is None:
             if not self.can_reread:
@@ -179,7 +179,7 @@ class SqlSource:
         return self._types[position]
 
     def pieces(self, positions: Sequence[int]) -> Iterator[TablePiece]:
-        """The result batch by batch."""
+        """Yield the result batch by batch."""
         pa = require("pyarrow", extra="events")
         types = [self._types[position] for position in positions]
         done = 0
@@ -252,7 +252,7 @@ class SqlSource:
 
 
 def _sqlite_file(url: Any) -> Path | None:
-    """The file of a SQLite URL, None where the database is in memory."""
+    """Return the file of a SQLite URL, None where the database is in memory."""
     name = url.database or ""
     if name.startswith("file:") and url.query.get("uri", "false").lower() in ("true", "1", "yes", "on"):
         address = urlsplit(name)
@@ -308,7 +308,7 @@ def _kind(value: object) -> str | None:
 
 
 def _plain(value: object) -> object:
-    """A value as one of a few types: what is none of them becomes text."""
+    """Return a value as one of a few types: what is none of them becomes text."""
     if isinstance(value, Decimal):
         if not value.is_finite():
             return None

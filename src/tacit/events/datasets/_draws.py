@@ -43,7 +43,7 @@ def exp(x: Floats) -> Floats:
 
 
 def log(x: Floats) -> Floats:
-    """The natural logarithm of x > 0."""
+    """Return the natural logarithm of x > 0."""
     mantissa, exponent = np.frexp(x)
     is_low = mantissa < _SQRT_HALF
     mantissa = np.where(is_low, 2.0 * mantissa, mantissa)
@@ -54,7 +54,7 @@ def log(x: Floats) -> Floats:
 
 
 def cos_turns(turns: Floats) -> Floats:
-    """The cosine of an angle given in full turns."""
+    """Return the cosine of an angle given in full turns."""
     folded = np.abs(turns - np.rint(turns))
     # beyond an eighth of a turn the sine of what is left to a quarter is the more exact series
     near = 4.0 * folded * _HALF_PI
@@ -63,12 +63,12 @@ def cos_turns(turns: Floats) -> Floats:
 
 
 def sin_turns(turns: Floats) -> Floats:
-    """The sine of an angle given in full turns."""
+    """Return the sine of an angle given in full turns."""
     return cos_turns(turns - 0.25)
 
 
 def polynomial(coefficients: Sequence[float], x: Floats) -> Floats:
-    """The polynomial with these coefficients, lowest power first, by Horner's rule."""
+    """Return the polynomial with these coefficients, lowest power first, by Horner's rule."""
     value = np.full_like(x, coefficients[-1])
     for coefficient in reversed(coefficients[:-1]):
         value = value * x + coefficient
@@ -92,7 +92,7 @@ class Draws:
 
     @classmethod
     def seeded(cls, seed: int, purpose: str) -> Draws:
-        """A stream of its own for each purpose: one more draw in a part leaves the other parts alone."""
+        """Return a stream of its own for each purpose: one more draw in a part leaves the other parts alone."""
         check_at_least(0, seed=seed)
         digest = hashlib.sha256(f"{purpose} {seed}".encode()).digest()
         return cls(SeededRandomness(int.from_bytes(digest[:16], "big")))
@@ -158,12 +158,12 @@ class Draws:
         return np.bincount(cells, minlength=weights.size).reshape(weights.shape).astype(np.int64)
 
     def permutation(self, count: int) -> Integers:
-        """The numbers from 0 to ``count`` - 1 in random order."""
+        """Return the numbers from 0 to ``count`` - 1 in random order."""
         return np.argsort(self._randomness.words(count), kind="stable").astype(np.int64)
 
 
 def normal_quantile(share: Floats) -> Floats:
-    """The point below which a standard normal falls with this probability, strictly between 0 and 1.
+    """Return the point below which a standard normal falls with this probability, strictly between 0 and 1.
 
     Relative accuracy about 10**-15. Reference: Wichura1988 (algorithm AS 241, PPND16).
 

@@ -96,7 +96,7 @@ def visits(seed: int = DEFAULT_SEED) -> LibraryVisits:
 
 
 def _rates(days: NDArray[np.datetime64], number: int, seed: int) -> Floats:
-    """The expected visits of every day to one library."""
+    """Return the expected visits of every day to one library."""
     draws = Draws.seeded(seed, f"library rates {LIBRARIES[number]}")
     weekday = (days.astype(np.int64) + 3) % 7
     year = days.astype("datetime64[Y]")

@@ -82,7 +82,7 @@ class DoubsInterventions:
         return self.ordinary + self.storms
 
     def table2(self) -> tuple[YearFigures, ...]:
-        """The paper's Table 2 of these interventions."""
+        """Return the paper's Table 2 of these interventions."""
         calendar, totals = Calendar(self.days), self.counts.sum(axis=1)
         of_years = {year: totals[calendar.where(year)] for year in np.unique(calendar.year).tolist()}
         return tuple(
@@ -98,7 +98,7 @@ class DoubsInterventions:
         )
 
     def rows(self) -> Columns:
-        """One entry per intervention in the order of time, under the paper's column names, and its kind.
+        """Return one entry per intervention in the order of time, under the paper's column names, and its kind.
 
         SDate is the wall clock in France (``datetime64[s]``), the other columns are text. Every ID begins
         with ``SYN``, so that no row can be taken for a real one.

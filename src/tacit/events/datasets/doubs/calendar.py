@@ -102,13 +102,13 @@ class Calendar:
         return is_date
 
     def where(self, year: int) -> slice:
-        """The days of one year."""
+        """Return the days of one year."""
         inside = np.flatnonzero(self.year == year)
         return slice(int(inside[0]), int(inside[-1]) + 1)
 
 
 def public_holidays(year: int) -> tuple[dt.date, ...]:
-    """The eleven public holidays of France, from the calendar alone.
+    """Return the eleven public holidays of France, from the calendar alone.
 
     >>> [day.isoformat() for day in public_holidays(2018) if day.month == 5]
     ['2018-05-01', '2018-05-08', '2018-05-10', '2018-05-21']

@@ -57,7 +57,7 @@ _OF_LAND: Final = {"animals and insects": (0.7, 1.5), "fallen tree": (0.6, 1.6),
 
 
 def weights() -> Floats:
-    """The weight of each kind in (city or not, month, weekday, hour), and in a storm: one row each, the storm last.
+    """Return the weight of each kind in (city or not, month, weekday, hour): one row each, that of a storm last.
 
     >>> weights().shape
     (4033, 12)
@@ -82,7 +82,7 @@ def weights() -> Floats:
 
 
 def draw_kinds(started: NDArray[np.datetime64], region: Integers, is_storm: Booleans, *, seed: int) -> NDArray[Any]:
-    """The kind of every row as somebody wrote it, from the time it began, its region and whether a storm brought it."""
+    """Return the kind of every row as somebody wrote it, by its time, its region and whether a storm brought it."""
     draws = Draws.seeded(seed, "doubs kinds")
     days = started.astype("datetime64[D]")
     month = started.astype("datetime64[M]").astype(np.int64) % 12

@@ -106,7 +106,7 @@ MONTBELIARD_SHARE: Final = 0.26
 
 
 def base_shares() -> Floats:
-    """The long-run share of each region in all interventions."""
+    """Return the long-run share of each region in all interventions."""
     weights = np.array([region.weight for region in REGIONS])
     shares = (1.0 - BESANCON_SHARE - MONTBELIARD_SHARE) * weights / math.fsum(weights)
     shares[:2] = BESANCON_SHARE, MONTBELIARD_SHARE
@@ -114,7 +114,7 @@ def base_shares() -> Floats:
 
 
 def index_of(main_town: str) -> int:
-    """The region with this main town.
+    """Return the region with this main town.
 
     >>> index_of("Pontarlier")
     8
@@ -142,7 +142,7 @@ class Town:
 
 
 def towns_by_region() -> tuple[tuple[Town, ...], ...]:
-    """The towns of each region, in the order of the public list."""
+    """Return the towns of each region, in the order of the public list."""
     inside: dict[str, list[Town]] = {region.name: [] for region in REGIONS}
     for row in Gazetteer.builtin("doubs").rows:
         if not row.is_outside:
@@ -166,7 +166,7 @@ def town_place(region: Region, town: Town) -> tuple[float, float]:
 
 
 def station_places(region: Region, towns: Sequence[Town]) -> Iterator[tuple[str, tuple[float, float]]]:
-    """The fire stations of a region, and where they are."""
+    """Yield the fire stations of a region, and where they are."""
     for town in towns:
         if town.name in region.stations:
             north, east = town_place(region, town)
@@ -220,7 +220,7 @@ def _season(calendar: Calendar, draws: Draws) -> Floats:
 
 
 def _random_walk(calendar: Calendar, draws: Draws) -> Floats:
-    """The random-walk level of each region: lines between its knots, one knot a year."""
+    """Return the random-walk level of each region: lines between its knots, one knot a year."""
     n_knots = len(set(calendar.year.tolist())) + 1
     steps = LEVEL_SD_PER_YEAR * draws.normals(n_knots, N_REGIONS)
     knots: Floats = np.cumsum(steps, axis=0)
@@ -233,7 +233,7 @@ def _random_walk(calendar: Calendar, draws: Draws) -> Floats:
 
 
 def _ar1(calendar: Calendar, draws: Draws) -> Floats:
-    """The AR(1) component: good and bad weeks of a region, and days of its own."""
+    """Return the AR(1) component: good and bad weeks of a region, and days of its own."""
     steadiness = np.ones(N_REGIONS)
     steadiness[[index_of("Besançon"), index_of("Montbéliard")]] = CITY_STEADINESS
     shape = (calendar.n_days, N_REGIONS)
@@ -242,7 +242,7 @@ def _ar1(calendar: Calendar, draws: Draws) -> Floats:
 
 
 def autoregression(innovations: Floats, *, phi: float) -> Floats:
-    """An AR(1) series of variance 1 along the first axis: each value is ``phi`` times the last, and an innovation."""
+    """Return an AR(1) series of variance 1 along the first axis: ``phi`` times the last value, and an innovation."""
     scale = float(np.sqrt(1.0 - phi * phi))
     values = innovations.copy()
     for t in range(1, len(values)):
@@ -251,5 +251,5 @@ def autoregression(innovations: Floats, *, phi: float) -> Floats:
 
 
 def bell(distance: Floats) -> Floats:
-    """The bell curve of height 1 and deviation 1."""
+    """Return the bell curve of height 1 and deviation 1."""
     return exp(-0.5 * (distance * distance))

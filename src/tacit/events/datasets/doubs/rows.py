@@ -117,7 +117,7 @@ def _typed_names(towns: Sequence[Town], town: Integers, draws: Draws) -> NDArray
 
 
 def plain_spelling(name: str) -> str:
-    """The name as an old terminal had it.
+    """Return the name as an old terminal had it.
 
     >>> plain_spelling("L'Isle-sur-le-Doubs"), plain_spelling("Étalans"), plain_spelling("Saint-Vit")
     ("L'ISLE SUR LE DOUBS", 'ETALANS', 'ST VIT')

@@ -173,7 +173,7 @@ def daily_totals(calendar: Calendar, *, seed: int) -> DailyTotals:
 
 
 def level(calendar: Calendar) -> Floats:
-    """The expected count of an average day: lines between the means of the years, on a log scale."""
+    """Return the expected count of an average day: lines between the means of the years, on a log scale."""
     position = np.arange(calendar.n_days, dtype=np.float64)
     value = np.empty(calendar.n_days)
     for is_era, in_era in (
@@ -219,7 +219,7 @@ def _fit_deviation(year: _Year) -> DailyTotals:
 
 
 def deviation(totals: Integers) -> float:
-    """The standard deviation (n - 1) of whole numbers, from exact sums."""
+    """Return the standard deviation (n - 1) of whole numbers, from exact sums."""
     n, total = len(totals), int(totals.sum())
     squares = int((totals * totals).sum())
     return math.sqrt((n * squares - total * total) / (n * (n - 1)))
