@@ -213,7 +213,7 @@ def mechanism_of(plan: Plan) -> LocalRandomizer:
 def oracles_by_error(
     n_cells: int, epsilon: float, *, most_bytes: int | None = None
 ) -> list[tuple[str, FrequencyOracle]]:
-    """The frequency oracles by mean variance, equal ones by the length of a report; the best comes first.
+    """Return the frequency oracles by mean variance, equal ones by the length of a report; the best comes first.
 
     Those made for devices that report again and again, and trees, which err more on single cells, are not among them.
     ``most_bytes`` leaves those out whose reports are longer.
@@ -334,14 +334,14 @@ def plan_for(
 
 
 def level_oracles() -> list[str]:
-    """The names of the mechanisms that may randomize the levels of a tree."""
+    """Return the names of the mechanisms that may randomize the levels of a tree."""
     return [
         entry.name for entry in MECHANISMS.values() if issubclass(entry.kind, LEVEL_ORACLES) and not entry.is_repeated
     ]
 
 
 def _level_oracle(name: str | None) -> LevelOracle:
-    """The oracle of the levels that is named; left out, the one that errs least in a short report."""
+    """Return the oracle of the levels that is named; left out, the one that errs least in a short report."""
     if name is None:
         return short_oracle
     entry = mechanism_named(name)

@@ -45,7 +45,7 @@ def needs_of(marginals: Marginals, asked: Mapping[Axes, float]) -> FloatArray:
 
 
 def precisions_of(marginals: Marginals) -> FloatArray:
-    """The precision of each residual (rows) for a unit of precision of each level (columns)."""
+    """Return the precision of each residual (rows) for a unit of precision of each level (columns)."""
     return np.array(
         [
             [
@@ -58,7 +58,7 @@ def precisions_of(marginals: Marginals) -> FloatArray:
 
 
 def improved(shares: FloatArray, needs: FloatArray, precisions: FloatArray, power: int) -> tuple[float, FloatArray]:
-    """The least error that is found from these shares on, and its shares, 1 together.
+    """Return the least error that is found from these shares on, and its shares, 1 together.
 
     A level's precision is its share to this ``power``. Each round multiplies shares by a root of their gains and never
     errs more than before. Of power 1 there is one minimum.

@@ -73,8 +73,10 @@ class BoundChoice:
         return f"bound {hashlib.sha256(content.encode()).hexdigest()[:16]}"
 
     def utilities(self, at_most: Sequence[int], n_persons: int) -> tuple[Fraction, ...]:
-        """The utility of each bound, for the number of persons of at most so many events; one person changes it by at
-        most 1."""
+        """Return the utility of each bound, from how many persons stay at or below it.
+
+        One person changes it by at most 1.
+        """
         asked = Fraction(self.quantile) * n_persons
         return tuple(-abs(int(rank) - asked) for rank in at_most)
 

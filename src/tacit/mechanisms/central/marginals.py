@@ -111,7 +111,7 @@ class MarginalTables:
         )
 
     def noisy_nodes(self, counts: ExactTally, plan: Plan, *, spend: Spend) -> IntArray:
-        """The cells of all tables (rows) of every time bin, with their noise: all that a release is made of.
+        """Return the cells of all tables (rows) of every time bin, with their noise: all that a release is made of.
 
         Not to be published: a table that is not measured is 0.
         """
@@ -127,7 +127,7 @@ class MarginalTables:
         return nodes
 
     def sum_nodes(self, counts: IntArray) -> IntArray:
-        """The cells of all tables (rows) of exact counts, time x columns, of any number of time bins."""
+        """Return the cells of all tables (rows) of exact counts, time x columns, of any number of time bins."""
         return self._tables.sum_leaves(counts.T)
 
     @property
@@ -179,7 +179,7 @@ def _starts(is_pure: bool) -> Iterator[tuple[float, ...]]:
 
 
 def least_error(sizes: Sizes, rho: float, *, asked: Mapping[str, float]) -> float:
-    """The least sum of variances that any Gaussian measurement of marginals can have: the bound of Xiao2023."""
+    """Return the least sum of variances that any Gaussian measurement of marginals can have: the bound of Xiao2023."""
     tables = Marginals.every(sizes[1:])
     needs = needs_of(tables, {axes: asked.get(name, 0.0) for axes, name in _named(tables)})
     inside = np.array([prod(1 - 1 / tables.sizes[axis] for axis in axes) for axes in tables.levels])

@@ -84,7 +84,7 @@ def _cost(plan: Plan) -> Cost:
 
 
 def _designed(domain: Domain, cost: Cost, unit: Unit) -> Mapping[str, int]:
-    """The tree of least error over all ranges, as a plan carries it."""
+    """Return the tree of least error over all ranges, as a plan carries it."""
     design = best_tree(domain.shape[0], cost=cost, unit=unit)
     levels = enumerate(zip(design.fan_outs, design.shares, strict=True), 1)
     return {
@@ -127,7 +127,7 @@ def _places(domain: Domain, cost: Cost, unit: Unit) -> Mapping[str, int]:
 
 
 def _shared(domain: Domain, cost: Cost, unit: Unit, asked: Mapping[str, float] | None = None) -> Mapping[str, int]:
-    """The shares of the tables with the least sum of variances of what is asked, as a plan carries them."""
+    """Return the shares of the tables with the least sum of variances of what is asked, as a plan carries them."""
     if domain.kind is None:
         raise SettingError("tables by place and by kind need kinds of events. Name them, or use a flat table.")
     shares = best_shares(domain.sizes, is_pure=bool(cost.epsilon), asked=asked, unit=unit)
@@ -135,7 +135,7 @@ def _shared(domain: Domain, cost: Cost, unit: Unit, asked: Mapping[str, float] |
 
 
 def _place_levels(domain: Domain) -> list[str]:
-    """The level that is counted and the larger ones, finest first, each with more than one place."""
+    """Return the level that is counted and the larger ones, finest first, each with more than one place."""
     axis = domain.place
     if axis.gazetteer is None:
         return [axis.level]

@@ -87,7 +87,7 @@ def input_digest_of(counts: ExactTally) -> bytes:
 
 
 def node_noise(cost: Cost, unit: Unit, part: Fraction, n_cells: int) -> NodeDistribution:
-    """The noise of sums over at most ``n_cells`` cells each, disjoint, that are measured with a part of the cost."""
+    """Return the noise of disjoint sums over at most ``n_cells`` cells, measured with a part of the cost."""
     if cost.epsilon:
         return DiscreteLaplace(Fraction(cost.epsilon) * part / unit.sensitivity)
     return DiscreteGaussian(unit.squared_sensitivity(n_cells) / (2 * Fraction(cost.rho) * part))
@@ -160,7 +160,7 @@ class NoisyTree:
         )
 
     def noisy_nodes(self, counts: ExactTally, plan: Plan, *, spend: Spend) -> NDArray[np.int64]:
-        """The sums of all nodes, root first, with their noise: all that a release is made of. Not to be published."""
+        """Return the sums of all nodes, root first, with noise: all that a release is made of. Not to be published."""
         check_release(self, counts, plan, spend)
         nodes = self.sum_nodes(counts.reveal())
         randomness = spend.draw(plan.fingerprint, input_digest_of(counts))
@@ -173,6 +173,6 @@ class NoisyTree:
         return nodes
 
     def sum_nodes(self, counts: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The sums of all nodes (rows), root first, of exact counts, time x columns, of any number of trees."""
+        """Return the sums of all nodes (rows), root first, of exact counts, time x columns, of any number of trees."""
         leaves = counts if self.axis == "time" else counts.T
         return self.hierarchy.sum_leaves(leaves if self.order is None else leaves[self.order])

@@ -129,7 +129,7 @@ class _Precision:
 
 
 def _node_sizes(fan_outs: tuple[int, ...]) -> FloatArray:
-    """The leaves under a node of each level, root first."""
+    """Return the leaves under a node of each level, root first."""
     return np.cumprod([1, *fan_outs[::-1]])[::-1].astype(np.float64)
 
 
@@ -210,7 +210,7 @@ class _Search:
 
 
 def _best_shares(energies: FloatArray, sizes: FloatArray, precision: _Precision) -> tuple[FloatArray, float]:
-    """The shares of the levels below the root that minimize the sum of energies over lambda, and that sum.
+    """Return the shares of the levels below the root that minimize the sum of energies over lambda, and that sum.
 
     At the optimum the derivatives by all shares are equal; shares grow where theirs is larger.
     """
@@ -260,7 +260,7 @@ def _starts(n: int) -> Iterator[tuple[int, ...]]:
 
 
 def _topped(n: int, fan_outs: list[int]) -> tuple[int, ...]:
-    """The same fan-outs below, and as many nodes at the top as it takes to hold all leaves."""
+    """Return the same fan-outs below, and as many nodes at the top as it takes to hold all leaves."""
     below = math.prod(fan_outs[1:])
     return (-(-n // below), *fan_outs[1:])
 
@@ -280,7 +280,7 @@ def _neighbours(n: int, fan_outs: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
 
 
 def _range_energy(n: int, size: int) -> float:
-    """The mean over all ranges of the energy of averages over nodes of a size, the last node filled up with nothing."""
+    """Return the mean over all ranges of the energy of averages over nodes of a size; the last one is filled up."""
     n_whole, rest = divmod(n, size)
     squares = size**2 * sum_of_products(n, n_whole, size) + rest**2 * sum_of_products(n, min(rest, 1), rest, n - rest)
     return squares / size * 2 / (n * (n + 1))

@@ -174,7 +174,7 @@ def remove_others(state: Path, position: int) -> None:
 
 
 def bounding_key(key: bytes) -> bytes:
-    """The key by which a counter tells persons apart; it follows from the counter's and tells nothing about it."""
+    """Return the key by which a counter tells persons apart: made from the counter's, of which it tells nothing."""
     return hashlib.blake2b(key=key, digest_size=32, person=b"bounding").digest()
 
 

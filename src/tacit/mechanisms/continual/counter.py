@@ -96,7 +96,7 @@ def _prior(content: Mapping[str, Any]) -> Guarantee:
 
 
 def identity_of(key: bytes, noise_model: ContinualNoise, domain: Domain) -> str:
-    """A name that follows from the key and all that decides what is published, and tells nothing about the key."""
+    """Return a name made from the key and all that decides what is published; it tells nothing about the key."""
     content = json.dumps(
         [noise_model.to_dict(), domain.to_dict(with_gazetteer=False)], sort_keys=True, ensure_ascii=False
     )
@@ -159,7 +159,7 @@ class Counter:
         noise_model: ContinualNoise | None = None,
         place: bytes = b"",
     ) -> Counter:
-        """A new counter for what was spent. Its key is drawn from the spend's randomness.
+        """Return a new counter for what was spent. Its key is drawn from the spend's randomness.
 
         ``horizon`` is the number of bins if it is known; else the time axis' own, if that has an end. The noise model
         of least predicted error is picked unless one is given; ``reacts=False`` says that the stream does not react to
@@ -202,11 +202,11 @@ class Counter:
         return self._key
 
     def begin(self) -> CounterState:
-        """The state before the first bin."""
+        """Return the state before the first bin."""
         return CounterState(self.stream.identity, 0, self._engine.start())
 
     def restored(self, position: int, memory: Memory) -> CounterState:
-        """The state after ``position`` bins with a memory from a file; one that this counter cannot have is refused.
+        """Return the state after ``position`` bins with a file's memory; refuse one that this counter cannot have.
 
         Arrays have the names and widths of the first memory; totals that still stand have a number, an end and a noise.
         """

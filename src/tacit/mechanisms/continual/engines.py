@@ -56,7 +56,7 @@ class NodeDraws:
         return f"NodeDraws(<key>, {self.n_places})"
 
     def take(self, noise: NodeDistribution, section: int, first: int, stop: int) -> IntArray:
-        """The noise of the nodes ``first`` .. ``stop`` - 1 of a section: a row for each, a column for each place."""
+        """Return the noise of the nodes ``first`` .. ``stop`` - 1 of a section: nodes in rows, places in columns."""
         size = self.nodes_a_block
         out = np.empty((stop - first, self.n_places), np.int64)
         for number in range(first // size, -(-stop // size)):
@@ -91,10 +91,10 @@ class Engine(Protocol):
     """
 
     def start(self) -> Memory:
-        """The memory before the first bin."""
+        """Return the memory before the first bin."""
 
     def advance(self, memory: Memory, position: int, counts: IntArray) -> tuple[Memory, IntArray]:
-        """The memory after these bins (rows), and the totals after each in units of 1/grid.
+        """Return the memory after these bins (rows), and the totals after each in units of 1/grid.
 
         ``position`` is the number of bins before them. Nothing that is passed in is changed.
         """
@@ -148,7 +148,7 @@ class NestedEngine:
 
 
 def _summed(memory: Memory, bases: IntArray, position: int, drawn: IntArray) -> IntArray:
-    """The noise of totals: each is its own node's plus that of the total it starts from, an earlier one.
+    """Return the noise of totals: each is its own node's plus that of the total it starts from, an earlier one.
 
     Paths are halved again and again until each leads to a total from before these bins.
     """
@@ -171,7 +171,7 @@ def _summed(memory: Memory, bases: IntArray, position: int, drawn: IntArray) -> 
 
 
 def _structure(noise_model: NestedTree, first: int, stop: int) -> tuple[IntArray, IntArray]:
-    """The spans and ends of the nodes that complete with totals ``first`` + 1 .. ``stop``."""
+    """Return the spans and ends of the nodes that complete with totals ``first`` + 1 .. ``stop``."""
     chunks = [_chunk(noise_model, number) for number in range(first // _BINS_A_CHUNK, -(-stop // _BINS_A_CHUNK))]
     offset = first // _BINS_A_CHUNK * _BINS_A_CHUNK
     spans, ends = (np.concatenate(part) if len(part) > 1 else part[0] for part in zip(*chunks, strict=True))
@@ -295,7 +295,7 @@ class FusedEngine:
         return {"total": totals[-1]}, totals * self.noise_model.grid + self._path[position : position + len(counts)]
 
     def _noise(self) -> IntArray:
-        """The noise of every total."""
+        """Return the noise of every total."""
         noise_model, n_places = self.noise_model, self._draws.n_places
         n_top = -(-noise_model.horizon // noise_model.sizes[-1])
         up: list[IntArray] = []
@@ -372,7 +372,7 @@ class BufferedEngine:
 
 
 def engine_of(noise_model: ContinualNoise, draws: NodeDraws) -> Engine:
-    """The engine of a noise model."""
+    """Return the engine of a noise model."""
     engines: Mapping[str, Callable[[Any, NodeDraws], Engine]] = {
         "k-ary tree": NestedEngine,
         "smooth tree": NestedEngine,

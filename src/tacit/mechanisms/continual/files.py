@@ -305,7 +305,7 @@ class CounterFiles:
         return saved, text.n_bytes + len(lines), check
 
     def _check_ledger(self, stream: Stream, heads: tuple[str, ...] = ()) -> Ledger | None:
-        """The ledger that paid, which holds these heads and the counter's own; none for a simulation."""
+        """Return the ledger that paid, which holds these heads and the counter's own; none for a simulation."""
         if stream.is_simulation:
             return None
         if self.ledger is None:
@@ -368,7 +368,7 @@ def _check_persons(stream: Stream, position: int, n_bins: int, contributions: Co
 
 
 def _forgotten(stream: Stream, position: int) -> int:
-    """The bin up to which all windows of persons are over, with a day to spare for clocks that are set back."""
+    """Return the bin up to which all windows of persons are over, with a day to spare for clocks that are set back."""
     if stream.unit.window is None:
         return 0
     edges = stream.domain.time.without_end().starts(position + 1)
@@ -439,7 +439,7 @@ def days_of_counts(key: bytes, stream: Stream, first: int, rows: IntArray) -> di
 
 
 def days_of_bins(time: TimeAxis, bins: range) -> list[list[str]]:
-    """The calendar days that each of these bins has a part of."""
+    """Return the calendar days that each of these bins has a part of."""
     edges = time.without_end().starts(bins.stop + 1)[bins.start :]
     first = edges[:-1].astype("datetime64[D]")
     last = (edges[1:] - np.timedelta64(1, "s")).astype("datetime64[D]")

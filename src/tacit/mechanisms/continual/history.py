@@ -89,7 +89,7 @@ class History:
         return self.stream.domain.with_end(self.n_bins)
 
     def counts(self, first: IntArray, stop: IntArray) -> FloatArray:
-        """The published counts of bins ``first`` .. ``stop`` - 1, for many ranges at once, column by column."""
+        """Return the published counts of bins ``first`` .. ``stop`` - 1, for many ranges at once, column by column."""
         first, stop = np.broadcast_arrays(np.atleast_1d(first), np.atleast_1d(stop))
         if not ((first >= 0) & (first <= stop) & (stop <= self.n_bins)).all():
             raise SettingError(f"every range must run forward within the {self.n_bins} bins so far. Swap or cut it.")
@@ -124,7 +124,7 @@ class History:
         return Answer(value, math.sqrt(variance), lower, upper, level, box, self.stream.is_simulation)
 
     def noise(self) -> FactorizationNoise:
-        """The noise of the counts of all bins so far."""
+        """Return the noise of the counts of all bins so far."""
         return FactorizationNoise(self.stream.noise_model, self.domain.shape)
 
     def plan(self, *, delta: float = 0.0) -> Plan:
@@ -153,14 +153,14 @@ class History:
         )
 
     def restated(self, prior: Guarantee, *, ledger_heads: tuple[str, ...]) -> History:
-        """The same totals when all other entries about the events promise ``prior``, as the ledger of this head tells.
+        """Return the same totals when other entries about the events promise ``prior``, by the ledger of this head.
 
         The history itself says what they had promised when the counter was started.
         """
         return History(replace(self.stream, prior=prior, ledger_heads=ledger_heads), self.totals)
 
     def estimate(self, *, delta: float = 0.0) -> Estimate:
-        """The counts of all bins so far as an estimate that knows its errors, under :meth:`plan`."""
+        """Return the counts of all bins so far as an estimate that knows its errors, under :meth:`plan`."""
         return Estimate(
             domain=self.domain,
             values=np.diff(self.totals, axis=0, prepend=0) / self.stream.noise_model.grid,
@@ -204,7 +204,7 @@ class HistoryText:
 
 
 def head_of(stream: Stream) -> bytes:
-    """The lines before the first record."""
+    """Return the lines before the first record."""
     grid = stream.noise_model.grid
     unit = "events" if grid == 1 else f"1/{grid} of an event"
     about = {"format": FORMAT, "kind": "counter history", "stream": stream.to_dict()}

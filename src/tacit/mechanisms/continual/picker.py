@@ -57,7 +57,7 @@ class Candidate:
 def pick(
     cost: Cost, horizon: int | None = None, *, reacts: bool = True, most: int = 1, most_per_cell: int = 0
 ) -> ContinualNoise:
-    """The noise model of least mean squared error of the running total.
+    """Return the noise model of least mean squared error of the running total.
 
     ``horizon`` is the number of bins, if it is known. Only if the stream surely does not react to what is published
     (``reacts=False``) may noise be drawn ahead. ``most`` is the number of counts of one unit, ``most_per_cell`` of
@@ -74,7 +74,7 @@ def pick(
 def compare(
     cost: Cost, horizon: int | None = None, *, reacts: bool = True, most: int = 1, most_per_cell: int = 0
 ) -> list[Candidate]:
-    """The best noise model of each kind, least error first; the binary tree is always among those of a known horizon.
+    """Return the best noise model of each kind, least error first; with a known horizon also the binary tree.
 
     Without a horizon errors are averaged over the first 2,048 totals.
     """
@@ -99,7 +99,7 @@ def compare(
 
 
 def _noise_models(cost: Cost, horizon: int, most: int, reacts: bool) -> Iterator[ContinualNoise]:
-    """All that is tried."""
+    """Yield all that is tried."""
     for zeros in range(1, _MOST_ZEROS + 1):
         ones = SmoothTree.fewest_ones(horizon, zeros)
         if zeros + ones <= _LONGEST_LABEL:
@@ -134,7 +134,7 @@ def _shapes(horizon: int) -> Iterator[tuple[int, ...]]:
 
 
 def _totals(horizon: int) -> IntArray:
-    """All totals, or as many as tell the mean: one from each of equal parts, and the last."""
+    """Return all totals, or as many as tell the mean: one from each of equal parts, and the last."""
     if horizon <= _MOST_TOTALS:
         return np.arange(1, horizon + 1)
     # steps of the golden ratio do not fall in with the sizes of nodes
@@ -159,7 +159,7 @@ def _epochs(cost: Cost, most: int) -> Epochs:
 
 @lru_cache(maxsize=256)
 def _epoch_shape(n_bins: int, is_gaussian: bool) -> tuple[int, ...]:
-    """The fan-outs, powers of two, with little error on the way and at the end, which all later totals carry on."""
+    """Return the fan-outs, powers of two, of little error on the way and at the end, which later totals carry on."""
     best: tuple[int, ...] = ()
     least = math.inf
     for bits in range(1, 7):
@@ -242,7 +242,7 @@ def tune(horizon: int | None, cost: Cost, most: int = 1) -> BufferedRoot:
 
 
 def fitted(noise_model: BufferedRoot) -> BufferedRoot:
-    """The same noise model on the finest grid on which its noise can be drawn."""
+    """Return the same noise model on the finest grid on which its noise can be drawn."""
     for bits in range(_MOST_GRID_BITS, -1, -1):
         noise_model = replace(noise_model, grid_bits=bits)
         if noise_model.squared_sensitivity / (2 * Fraction(noise_model.cost.rho)) <= LARGEST_VARIANCE:
@@ -324,7 +324,7 @@ def _minimize(loss: Callable[[FloatArray], float], start: FloatArray) -> FloatAr
 
 
 def _shifted(value: float) -> tuple[int, int]:
-    """A number below 1 as (n, q): n / 2**q with 16 digits."""
+    """Return a number below 1 as (n, q): n / 2**q with 16 digits."""
     mantissa, exponent = math.frexp(value)
     n = min(round(math.ldexp(mantissa, DIGITS)), (1 << DIGITS) - 1)
     return n, DIGITS - exponent

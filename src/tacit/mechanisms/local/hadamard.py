@@ -156,7 +156,7 @@ class HadamardResponse:
         return np.dtype(f"<u{4 if self.report_bytes == 3 else self.report_bytes}")
 
     def _columns(self, reports: NDArray[np.uint8]) -> NDArray[np.unsignedinteger]:
-        """The columns that reports name; what is not a column is refused."""
+        """Return the columns that reports name; what is not a column is refused."""
         width = self.report_bytes
         if reports.ndim != 2 or reports.shape[1] != width:
             raise FormatError(f"reports must have {width} bytes each. Ask for them again; nothing was counted.")

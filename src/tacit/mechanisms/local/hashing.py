@@ -147,7 +147,7 @@ class LocalHashing:
         return self.channel_of(Fraction(self.keep, COIN))
 
     def channel_of(self, kept: Fraction) -> list[list[Fraction]]:
-        """The channel of reports that keep the true hash value with any chance, and else draw one from all of them."""
+        """Return the channel of reports that keep the true hash value with this chance, and else draw any of them."""
         size = 1 << self.degree
         if self.n_cells * self.n_values * size > LARGEST_LISTED_CHANNEL:
             raise SettingError(
@@ -163,7 +163,7 @@ class LocalHashing:
         return rows
 
     def hashed(self, functions: NDArray[np.integer], cells: NDArray[np.integer]) -> NDArray[np.uint32]:
-        """The hash values of cells under functions, one by one.
+        """Return the hash values of cells under functions, one by one.
 
         >>> LocalHashing.from_epsilon(epsilon=1, n_cells=17).hashed(np.array([0, 9, 30]), np.array([3, 3, 3])).tolist()
         [0, 3, 0]
@@ -246,7 +246,7 @@ def kept_at_most(epsilon: float, n_values: int, scale: int) -> int:
 
 
 def mean_variance(epsilon: float, n_values: int, n_cells: int) -> float:
-    r"""The mean variance over all cells for one report, with any number g of hash values.
+    r"""Return the mean variance over all cells for one report, with any number g of hash values.
 
     .. math:: \frac{q(1-q)}{(p-q)^2} + \frac1k \cdot \frac{1-p-q}{p-q}, \qquad
               p = \frac{e^\epsilon}{e^\epsilon + g - 1}, \quad q = \frac1g

@@ -170,7 +170,7 @@ def _named_weights(name: str, hierarchy: Hierarchy, oracles: Sequence[FrequencyO
 
 
 def range_weights(hierarchy: Hierarchy, oracles: Sequence[FrequencyOracle]) -> list[float]:
-    r"""The shares of levels that minimize the oracles' part of the mean variance over all ranges.
+    r"""Return the shares of levels that minimize the oracles' part of the mean variance over all ranges.
 
     That part is :math:`\sum_l c_l / \alpha_l` with the oracle's variance times the mean number of nodes that a range
     uses at level l, so the best shares are :math:`\alpha_l \propto \sqrt{c_l}`. A node [a, b) lies inside (a + 1)

@@ -168,7 +168,7 @@ class DeviceMemo:
         return {"name": self.mechanism.memo_name, "n_cells": self.mechanism.n_cells, "thresholds": thresholds}
 
     def _known_function(self, content: dict[str, Any]) -> int | None:
-        """The device's function in a file: none before the first report, and where there is nothing to draw."""
+        """Return the device's function in a file: none before the first report, and where there is nothing to draw."""
         function = content["function"] if self._has_function else None
         if function is None:
             if self._has_function and content["permanent"]:
@@ -249,7 +249,7 @@ class FleetMemo:
         return self.mechanism.instantaneous(permanent, randomness=randomness)
 
     def _functions_of(self, devices: NDArray[np.int64], randomness: Randomness) -> NDArray[np.int64]:
-        """The function of each device, drawn where it has none yet."""
+        """Return the function of each device, drawn where it has none yet."""
         new = np.setdiff1d(devices, self._devices)
         drawn = self.mechanism.functions(new.size, randomness=randomness)
         self._devices, order = _merged(self._devices, new)

@@ -84,13 +84,13 @@ class CellEstimate:
     covariance: FloatArray
 
     def variance(self, weights: FloatArray) -> float:
-        """The variance of a linear question ``sum(weights * values)``."""
+        """Return the variance of a linear question ``sum(weights * values)``."""
         return float(weights @ self.covariance @ weights)
 
 
 @lru_cache(maxsize=32)
 def bloom_positions(n_cells: int, n_bits: int, hashes: int) -> NDArray[np.int64]:
-    """The ``hashes`` different bits of every cell, row by cell."""
+    """Return the ``hashes`` different bits of every cell, row by cell."""
     check_at_least(1, n_cells=n_cells, hashes=hashes)
     check_at_least(hashes + 1, n_bits=n_bits)
     positions = np.array([_bits_of(cell, n_bits, hashes) for cell in range(n_cells)], np.int64)
@@ -100,7 +100,7 @@ def bloom_positions(n_cells: int, n_bits: int, hashes: int) -> NDArray[np.int64]
 
 @lru_cache(maxsize=32)
 def largest_difference(n_cells: int, n_bits: int, hashes: int) -> int:
-    """The largest number of bits set for one cell of a pair and not for the other.
+    """Return the largest number of bits set for one cell of a pair and not for the other.
 
     >>> largest_difference(3, 16, 2)
     2
@@ -117,7 +117,7 @@ def largest_difference(n_cells: int, n_bits: int, hashes: int) -> int:
 
 
 def design_of(positions: NDArray[np.int64], n_bits: int) -> FloatArray:
-    """The 0/1 matrix of bits x cells: which bits each cell sets."""
+    """Return the 0/1 matrix of bits x cells: which bits each cell sets."""
     design = np.zeros((n_bits, len(positions)))
     design[positions, np.arange(len(positions))[:, None]] = 1.0
     return design
@@ -494,6 +494,6 @@ class LongitudinalRappor(Remembering):
 
 
 def _part(epsilon: float, n_parts: int) -> float:
-    """The largest float whose ``n_parts`` together do not exceed epsilon."""
+    """Return the largest float whose ``n_parts`` together do not exceed epsilon."""
     part = epsilon / n_parts
     return part if Fraction(part) * n_parts <= Fraction(epsilon) else math.nextafter(part, 0)

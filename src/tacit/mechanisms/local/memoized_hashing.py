@@ -254,5 +254,5 @@ class LongitudinalHashing(Remembering):
 
 @lru_cache(maxsize=16)
 def _first_round(n_cells: int, bits: int, keep: int) -> LocalHashing:
-    """The hashing of permanent values, made once: a device asks for it several times in every report."""
+    """Return the hashing of permanent values, made once: a device asks for it several times in every report."""
     return LocalHashing(n_cells, bits, keep)

@@ -45,7 +45,7 @@ class LocalRandomizer(Protocol):
         """The number of numbers that a tally keeps for each public bin."""
 
     def thresholds(self) -> dict[str, int]:
-        """The integer thresholds of the coins, out of 2**64: what a plan carries."""
+        """Return the integer thresholds of the coins, out of 2**64: what a plan carries."""
 
     def randomize(self, cells: NDArray[np.integer], *, randomness: Randomness) -> NDArray[np.uint8]:
         """Turn true cells into packed reports, one row each."""

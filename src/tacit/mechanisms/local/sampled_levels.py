@@ -143,7 +143,7 @@ class SampledLevels(Generic[Levels]):
         )
 
     def _unbiased_nodes(self, statistics: NDArray[np.int64], reports: NDArray[np.int64]) -> NDArray[np.float64]:
-        """The counts of all nodes (rows) of every public bin (columns), each level scaled up by its chance."""
+        """Return the counts of all nodes (rows) of every public bin (columns), each level scaled up by its chance."""
         nodes = np.zeros((self.hierarchy.n_nodes, len(reports)))
         nodes[0] = reports
         first = 0
@@ -157,7 +157,7 @@ class SampledLevels(Generic[Levels]):
         return nodes
 
     def _checked_levels(self, reports: NDArray[np.uint8]) -> list[NDArray[np.int64]]:
-        """The positions of the reports of each level, none of which breaks the form of a report."""
+        """Return the positions of the reports of each level, none of which breaks the form of a report."""
         if reports.ndim != 2 or reports.shape[1] != self.report_bytes:
             raise FormatError(
                 f"reports must have {self.report_bytes} bytes each. Ask for them again; nothing was counted."
@@ -178,7 +178,7 @@ class SampledLevels(Generic[Levels]):
 
 
 def of_level(word: str, number: int, thresholds: Mapping[str, int]) -> dict[str, int]:
-    """The thresholds of one level, without the word and the number that their names begin with."""
+    """Return the thresholds of one level, without the word and the number that their names begin with."""
     prefix = f"{word} {number} "
     return {name.removeprefix(prefix): t for name, t in thresholds.items() if name.startswith(prefix)}
 

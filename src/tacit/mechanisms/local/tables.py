@@ -103,7 +103,7 @@ class SampledTables(SampledLevels[Marginals]):
         return cls.from_epsilon(epsilon=epsilon, sizes=(n_cells // small, small) if small > 1 else (n_cells,))
 
     def thresholds(self) -> dict[str, int]:
-        """The sizes of the axes; for each table its axes as bits, its chance, its oracle's thresholds."""
+        """Return the sizes of the axes; for each table its axes as bits, its chance, its oracle's thresholds."""
         thresholds = {f"axis {number}": size for number, size in enumerate(self.hierarchy.sizes, 1)}
         parts = zip(self.hierarchy.tables, self.chances, self.oracles, strict=True)
         for number, (axes, chance, oracle) in enumerate(parts, 1):
@@ -141,7 +141,7 @@ class SampledTables(SampledLevels[Marginals]):
 
 
 def _best_shares(sizes: Sequence[int], errors: Mapping[Axes, float], asked: Mapping[Axes, float]) -> dict[Axes, int]:
-    """The parts of 1,024 reports that each table gets; those that deserve hardly any are left out."""
+    """Return the parts of 1,024 reports that each table gets; those that deserve hardly any are left out."""
     every = Marginals.every(tuple(sizes))
     needs = needs_of(every, asked)
     needs[0] = 0.0  # the number of reports is public

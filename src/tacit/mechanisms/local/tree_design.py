@@ -57,12 +57,12 @@ _TOLERANCE: Final = 1.03
 
 
 def subset_oracle(epsilon: float, n_cells: int) -> FrequencyOracle:
-    """The oracle of least variance; its reports have a bit for each node."""
+    """Return the oracle of least variance; its reports have a bit for each node."""
     return SubsetSelection.from_epsilon(epsilon=epsilon, n_cells=n_cells)
 
 
 def short_oracle(epsilon: float, n_cells: int) -> FrequencyOracle:
-    """The oracle of least variance for a small level; for a large one, the shortest report that errs 3 % more at most.
+    """Return the best oracle for a small level; for a large one, the shortest report that errs at most 3 % more.
 
     >>> short_oracle(1.0, 128).report_bytes, short_oracle(1.0, 2048).report_bytes
     (16, 2)
@@ -134,13 +134,13 @@ def range_energies(hierarchy: Hierarchy) -> FloatArray:
 
 
 def mean_range_variance(hierarchy: Hierarchy, level_variances: Sequence[float]) -> float:
-    """The variance of a range of fused leaves, on average over all ranges; the root is known."""
+    """Return the variance of a range of fused leaves, on average over all ranges; the root is known."""
     gains = np.diff(range_energies(hierarchy))
     return float((gains / _precisions(_node_sizes(hierarchy), np.array(level_variances[1:]))).sum())
 
 
 def best_shares(hierarchy: Hierarchy, errors: Sequence[float]) -> list[int]:
-    r"""The shares of reports of the levels below the root that minimize the mean variance of ranges, out of 1024.
+    r"""Return the shares of the levels below the root, out of 1024, of least mean variance of ranges.
 
     ``errors`` are the oracles' variances a for one report and node; the variance of a node is then
     :math:`(a_l + (1 - \alpha_l)/k_l)/\alpha_l`. Shares are multiplied by the root of what they gain until they settle.
@@ -158,7 +158,7 @@ def best_shares(hierarchy: Hierarchy, errors: Sequence[float]) -> list[int]:
 
 
 def best_tree(n_leaves: int, errors_of: Callable[[int], float]) -> tuple[Hierarchy, list[int]]:
-    """The tree whose ranges err least, and the shares of its levels below the root, out of 1024.
+    """Return the tree whose ranges err least, and the shares of its levels below the root, out of 1024.
 
     ``errors_of`` gives an oracle's variance for one report and node, by the number of nodes of its level. Trees of one
     degree are tried; of the best, levels that hardly any report should answer for are left out.
@@ -184,13 +184,13 @@ def best_tree(n_leaves: int, errors_of: Callable[[int], float]) -> tuple[Hierarc
 
 
 def _variances(hierarchy: Hierarchy, errors: Sequence[float], shares: Sequence[int]) -> list[float]:
-    """The variances of nodes, root first."""
+    """Return the variances of nodes, root first."""
     parts = zip(errors, hierarchy.level_sizes[1:], shares, strict=True)
     return [0.0, *((error + (1 - share / _GRID) / size) * _GRID / share for error, size, share in parts)]
 
 
 def _node_sizes(hierarchy: Hierarchy) -> FloatArray:
-    """The mean number of leaves of a node, for each level below the root."""
+    """Return the mean number of leaves of a node, for each level below the root."""
     return hierarchy.n_leaves / np.array(hierarchy.level_sizes[1:], np.float64)
 
 
@@ -280,7 +280,7 @@ class NodeEstimate:
         return RangeAnswer(value, self._variance(self._by_level(nodes), self._plug_in))
 
     def exact_variance(self, first: int, stop: int, leaf_counts: NDArray[np.integer]) -> float:
-        """The variance of a range's answer given the true counts: for the laboratory, and to plan with."""
+        """Return the variance of a range's answer given the true counts: for the laboratory, and to plan with."""
         leaves = np.asarray(leaf_counts, np.float64)
         counts = [np.add.reduceat(leaves, level[:-1]) for level in self.hierarchy.boundaries[1:]]
         return self._variance(self._by_level(self._nodes_for(first, stop)), counts)
@@ -296,7 +296,7 @@ class NodeEstimate:
         return [usable for node in self.hierarchy.decompose(first, stop) for usable in self._usable(node)]
 
     def _usable(self, node: Node) -> list[Node]:
-        """The node, or those below it that have an estimate."""
+        """Return the node, or those below it that have an estimate."""
         if node[0] == 0 or self.level_reports[node[0] - 1]:
             return [node]
         below = self.hierarchy.children(*node)
@@ -305,7 +305,7 @@ class NodeEstimate:
         return [usable for child in below for usable in self._usable(child)]
 
     def _by_level(self, nodes: Sequence[Node]) -> dict[int, FloatArray]:
-        """The weights of a sum of nodes, level by level; the root is known and has no error."""
+        """Return the weights of a sum of nodes, level by level; the root is known and has no error."""
         weights: dict[int, FloatArray] = {}
         for level, index in nodes:
             if level:
@@ -325,5 +325,5 @@ class NodeEstimate:
 
 
 def _spread(square: _Number, mean: _Number, n: int) -> _Number:
-    """The variance of a value over a population of n, from the sums of its squares and of itself."""
+    """Return the variance of a value over a population of n, from the sums of its squares and of itself."""
     return (square - mean**2 / n) / max(1, n - 1)

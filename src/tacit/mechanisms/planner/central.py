@@ -59,7 +59,7 @@ def tree_contenders(situation: Situation, degrees: Sequence[int] = DEGREES) -> l
 
 
 def designed_contenders(situation: Situation) -> list[Contender]:
-    """The tree that a plan would get: of least error over all ranges, every level with its own part of the budget."""
+    """Return the tree that a plan would get: of least error over all ranges, each level with its own share."""
     made = []
     for cost, (noise, variance) in zip(costs(situation).values(), _noises(situation), strict=True):
         design = best_tree(situation.n_bins, cost=cost, unit=situation.unit)
@@ -100,7 +100,7 @@ def costs(situation: Situation) -> dict[str, Cost]:
 
 
 def _noises(situation: Situation) -> list[tuple[str, Callable[[float, int], float]]]:
-    """The kinds of noise, and the variance of a node from its part of the budget and the cells that it holds."""
+    """Return the kinds of noise, and the variance of a node from its part of the budget and the cells that it holds."""
     return [(noise, partial(_variance, cost, situation.unit)) for noise, cost in costs(situation).items()]
 
 
@@ -111,7 +111,7 @@ def _variance(cost: Cost, unit: Unit, part: float, n_cells: int) -> float:
 
 
 def counter_contenders(situation: Situation) -> list[Contender]:
-    """The best counter of each kind for a known number of bins, and the best for an unknown one."""
+    """Return the best counter of each kind for a known number of bins, and the best for an unknown one."""
     made = []
     for noise, cost in costs(situation).items():
         bounds = situation.unit.most, situation.unit.most_per_cell
@@ -125,7 +125,7 @@ def counter_contenders(situation: Situation) -> list[Contender]:
 
 
 def _paid(noise_model: Any, cost: Cost, most: int, has_end: bool) -> Any:
-    """The same noise model at another cost; the grid of a buffered root depends on it."""
+    """Return the same noise model at another cost; the grid of a buffered root depends on it."""
     if noise_model.kind == BufferedRoot.kind:
         tuned = tune(noise_model.horizon if has_end else None, cost, most)
         return replace(tuned, most_per_cell=noise_model.most_per_cell)
@@ -139,7 +139,7 @@ def _contender(name: str, noise_model: Any, noise: str) -> Contender:
 
 @lru_cache(maxsize=32)
 def _best_noise_models(horizon: int, is_gaussian: bool, most: int, most_per_cell: int) -> tuple[tuple[Any, ...], Any]:
-    """The best noise model of each kind for so many bins, and the best for any number."""
+    """Return the best noise model of each kind for so many bins, and the best for any number."""
     cost = Cost.zcdp(0.5) if is_gaussian else Cost.pure(1.0)
     found = compare(cost, horizon, reacts=False, most=most, most_per_cell=most_per_cell)
     return tuple(one.noise_model for one in found), pick(cost, most=most, most_per_cell=most_per_cell)

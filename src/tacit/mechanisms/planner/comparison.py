@@ -49,7 +49,7 @@ class Comparison:
         return next(one for one in self.predictions if one.contender.is_plannable)
 
     def best_for(self, question: Question) -> Prediction:
-        """The one of least error for a kind of question."""
+        """Return the one of least error for a kind of question."""
         position = self.questions.index(question)
         return min(self.choices, key=lambda one: one.errors[position])
 
@@ -57,7 +57,7 @@ class Comparison:
         return self.best_for(question).errors[self.questions.index(question)]
 
     def relative_error(self, question: Question) -> float:
-        """The least error as a share of the true answer to expect."""
+        """Return the least error as a share of the true answer to expect."""
         return self.least_error(question) / self.situation.expected(question)
 
     @property
@@ -96,12 +96,12 @@ def compare(situation: Situation, questions: Iterable[Question]) -> Comparison:
 
 
 def _rank(one: Prediction) -> float:
-    """The error overall; between two that err alike, the one that a plan can agree on comes first."""
+    """Return the error overall; between two that err alike, the one that a plan can agree on comes first."""
     return one.overall * (1 if one.contender.is_plannable else 1 + TIE)
 
 
 def contenders(situation: Situation, questions: Sequence[Question] = ()) -> list[Contender]:
-    """All mechanisms and fan-outs that a situation allows; a curator's counters too, where running totals are asked."""
+    """Return all mechanisms and fan-outs that a situation allows; counters too, where running totals are asked."""
     model = central if situation.is_central else local
     designed = model.designed_contenders(situation)
     known = {(one.noise, one.fan_outs) for one in designed}  # a designed tree stands in for its like

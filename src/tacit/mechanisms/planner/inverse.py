@@ -57,7 +57,7 @@ class Target:
         return cls(value / 100, True) if text.endswith("%") else cls(value)
 
     def allowed(self, situation: Situation, question: Question) -> float:
-        """The largest error that a kind of question may have, in events."""
+        """Return the largest error that a kind of question may have, in events."""
         return self.value * situation.expected(question) if self.is_relative else self.value
 
     def __str__(self) -> str:
@@ -71,12 +71,12 @@ def excess(prediction: Prediction, compared: Comparison, target: Target) -> floa
 
 
 def nearest(compared: Comparison, target: Target) -> Prediction:
-    """The prediction that comes nearest to the target for all kinds of question together."""
+    """Return the prediction that comes nearest to the target for all kinds of question together."""
     return min(compared.choices, key=lambda one: excess(one, compared, target))
 
 
 def least_epsilon(situation: Situation, questions: Iterable[Question], target: Target) -> float | None:
-    """The least epsilon at which one mechanism reaches the target for all questions; None if none does up to 32.
+    """Return the least epsilon at which one mechanism reaches the target for all questions; None if none does up to 32.
 
     The situation's own epsilon does not matter. The answer is at most one part in 2,000 above the least.
 
@@ -112,7 +112,7 @@ def least_epsilon(situation: Situation, questions: Iterable[Question], target: T
 
 
 def _root(miss: Callable[[float], float], low: tuple[float, float], high: tuple[float, float]) -> float:
-    """A point just where the miss falls to 0, by false position; ends are given with their misses.
+    """Return a point just where the miss falls to 0, by false position; ends are given with their misses.
 
     Errors are nearly powers of epsilon, so that a line through two points of the logarithms all but hits the root.
     """
@@ -134,7 +134,7 @@ def _root(miss: Callable[[float], float], low: tuple[float, float], high: tuple[
 
 
 def least_events(situation: Situation, questions: Iterable[Question], target: Target) -> int:
-    """The least number of events, in all, at which one mechanism reaches a relative target for all questions.
+    """Return the least number of events, in all, at which one mechanism reaches a relative target for all questions.
 
     The error of reports grows with the root of their number, and that of a curator's noise not at all; answers grow
     with the number itself. The situation's own number of events does not matter.
@@ -158,7 +158,7 @@ _ROUNDING: Final = 1e-9  # relative: what differs by a float's last digits does 
 
 
 def thesis_rule(n_bins: int, degree: int) -> int:
-    """The length beyond which the thesis expects a tree to err less than flat counts.
+    """Return the length beyond which the thesis expects a tree to err less than flat counts.
 
     >>> thesis_rule(64, 2), thesis_rule(2048, 4)
     (144, 288)
@@ -171,7 +171,7 @@ def thesis_rule(n_bins: int, degree: int) -> int:
 
 
 def thesis_error(n_bins: int, degree: int, epsilon: float) -> float:
-    r"""The error over random ranges of the thesis' tree, with the noise that its epsilon takes.
+    r"""Return the error over random ranges of the thesis' tree, with the noise that its epsilon takes.
 
     A range is the sum of the fewest nodes, and all h + 1 levels have noise of scale (h + 1)/epsilon, so the mean
     variance is that of a node times the mean number of nodes. A node [a, b) is inside (a + 1)(N - b + 1) ranges, and
@@ -193,7 +193,7 @@ def thesis_error(n_bins: int, degree: int, epsilon: float) -> float:
 
 
 def crossing_length(tree: RangeError, flat: RangeError, n_bins: int) -> int | None:
-    """The length from which on the tree errs less, on average over the positions of a range; None if it never does.
+    """Return the length from which on the tree errs less, on average over positions; None if it never does.
 
     Looked for between lengths that grow by a quarter at a time, then by halving: the tree's gain grows with the length.
     """

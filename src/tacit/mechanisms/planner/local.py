@@ -56,7 +56,7 @@ def report_error(distribution: SupportDistribution) -> QuadraticError:
 
 
 def flat_contenders(situation: Situation) -> list[Contender]:
-    """Every oracle over the values that a report hides."""
+    """Return every oracle over the values that a report hides."""
     assert situation.epsilon is not None
     if situation.n_hidden < 2:
         return []
@@ -72,7 +72,7 @@ def flat_contenders(situation: Situation) -> list[Contender]:
 
 
 def _error_of_box(situation: Situation, error: QuadraticError, box: Box) -> QuadraticError:
-    """The error of ranges of sums of places and kinds, from that of sums of private values."""
+    """Return the error of ranges of sums of places and kinds, from that of sums of private values."""
     hidden, public = situation.hidden_in(box)
     if "time" in situation.private:
         return QuadraticError(public * hidden * error.single, public * hidden**2 * error.shared)
@@ -89,7 +89,7 @@ def tree_contenders(situation: Situation, degrees: Sequence[int] = DEGREES) -> l
 
 
 def designed_contenders(situation: Situation) -> list[Contender]:
-    """The hierarchical histogram that a plan would get."""
+    """Return the hierarchical histogram that a plan would get."""
     if situation.private != ("time",) or not 2 <= situation.n_bins <= MOST_DESIGNED:
         return []
     return [_tree(situation, None)]

@@ -58,7 +58,7 @@ class Candidate:
         return Candidate("unary", rappor, self.n_reports).mean_variance / self.mean_variance
 
     def variance(self, share: float) -> float:
-        """The variance of the count of a cell that holds this share of the events."""
+        """Return the variance of the count of a cell that holds this share of the events."""
         check_share(share=share, open_ends=False)
         p, q = float(self.randomizer.distribution.p), float(self.randomizer.distribution.q)
         return self.n_reports * (q * (1 - q) / (p - q) ** 2 + share * (1 - p - q) / (p - q))

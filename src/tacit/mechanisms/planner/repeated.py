@@ -91,7 +91,7 @@ def compare_repeated(
     check_epsilons(epsilon_infinity, epsilon_1)
 
     def bounded(n_slots: int) -> tuple[float, float]:
-        """The two epsilons of a mechanism with so many slots."""
+        """Return the two epsilons of a mechanism with so many slots."""
         infinity = epsilon_infinity
         if epsilon_of_values is not None:
             each = Fraction(epsilon_of_values) / min(n_slots, n_values or n_slots)
@@ -150,7 +150,7 @@ def _mean_variance(randomizer: RepeatedRandomizer, n_reports: int) -> float:
 
 
 def _made(n_cells: int, bounded: Callable[[int], tuple[float, float]]) -> Iterator[tuple[str, RepeatedRandomizer]]:
-    """All mechanisms with a memo, longitudinal hashing with every number of hash values."""
+    """Yield all mechanisms with a memo, longitudinal hashing with every number of hash values."""
     infinity, once = bounded(n_cells)
     if once >= SMALLEST_EPSILON:
         for name, optimized in (("longitudinal", False), ("optimized longitudinal", True)):

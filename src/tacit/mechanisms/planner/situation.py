@@ -106,13 +106,13 @@ class Question:
             )
 
     def mean_length(self, n_bins: int) -> float:
-        """The number of bins that a question of this kind adds up, on average."""
+        """Return the number of bins that a question of this kind adds up, on average."""
         if self.kind == "ranges":
             return float(self.length) if self.length is not None else (n_bins + 2) / 3
         return 1.0 if self.kind == "points" else (n_bins + 1) / 2
 
     def ranges(self, n_bins: int) -> tuple[IntArray, IntArray]:
-        """All ranges of this kind, or as many that stand in for them: first bins, and the bins after the last."""
+        """Return all ranges of this kind, or as many as stand in for them: first bins, and bins after the last."""
         check_at_least(1, n_bins=n_bins)
         self.check(n_bins)
         if self.kind == "ranges" and self.length is None:
@@ -126,7 +126,7 @@ class Question:
 
 
 def positions(count: int, most: int = MOST_RANGES) -> IntArray:
-    """The numbers 0 .. count - 1, or evenly spread ones of them where they are more than ``most``.
+    """Return the numbers 0 .. count - 1, or evenly spread ones of them where they are more than ``most``.
 
     >>> positions(3).tolist(), positions(100, 5).tolist()
     ([0, 1, 2], [61, 23, 85, 47, 9])
@@ -258,7 +258,7 @@ class Situation:
         return n_places, 1 if question.table in ("kind", JOINT) else self.n_kinds
 
     def asked(self, questions: Iterable[Question]) -> dict[str, float]:
-        """The tables that questions are about, each with the weight 1, by the names that plans of tables know."""
+        """Return the tables that questions are about, each with weight 1, by their names in plans of tables."""
         if self.is_central:
             return {question.table: 1.0 for question in questions}
         kept = {JOINT: set(AXES), "place": {"time", "place"}, "kind": {"time", "kind"}, "total": {"time"}}
@@ -270,7 +270,7 @@ class Situation:
         return found or {JOINT: 1.0}
 
     def expected(self, question: Question) -> float:
-        """The true answer to expect, on average over the questions of a kind."""
+        """Return the true answer to expect, on average over the questions of a kind."""
         n_cells = math.prod(self.box(question))
         return self.n_events / self.n_cells * n_cells * question.mean_length(self.n_bins)
 
@@ -289,7 +289,7 @@ class RangeError(Protocol):
     """The errors of answers to ranges of bins; a :class:`~tacit.counts.tree_least_squares.TreeFusion` is one."""
 
     def range_variances(self, first: NDArray[np.integer], stop: NDArray[np.integer]) -> FloatArray:
-        """The variances of the sums of the bins from ``first`` up to but not including ``stop``."""
+        """Return the variances of the sums of the bins from ``first`` up to but not including ``stop``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -335,7 +335,7 @@ class Contender:
         return not (self.is_continual or self.is_shown_only) and (self.is_designed or self.mechanism != "hierarchical")
 
     def rmse(self, question: Question, n_bins: int, box: Box = (1, 1)) -> float:
-        """The root of the mean variance over all questions of a kind, about so many places and kinds together."""
+        """Return the root of the mean variance over all questions of a kind, about so many places and kinds."""
         is_one = self.of_box is None or box == (1, 1)
         error = self.error if is_one or self.of_box is None else self.of_box(box)
         mean = float(np.mean(error.range_variances(*question.ranges(n_bins)))) * (math.prod(box) if is_one else 1)

@@ -20,7 +20,7 @@ _CLEARLY_BETTER: Final = 0.98  # 2 % less error: as much as nobody would notice 
 
 
 def error_text(error: float) -> str:
-    """An error for people: three digits, or whole; a dash where there is no answer.
+    """Return an error for people: three digits, or whole; a dash where there is no answer.
 
     >>> error_text(1.3571), error_text(36.97), error_text(12345.6), error_text(math.inf)
     ('1.36', '37.0', '12,346', '–')
@@ -32,7 +32,7 @@ def error_text(error: float) -> str:
 
 
 def share_text(share: float) -> str:
-    """A share of the answer in percent, two digits.
+    """Return a share of the answer in percent, two digits.
 
     >>> share_text(0.00042), share_text(0.1234), share_text(25.0)
     ('0.042%', '12%', '2,500%')
@@ -87,7 +87,7 @@ def _best(compared: Comparison) -> str:
 
 
 def _specialists(compared: Comparison) -> list[str]:
-    """Those that err clearly less than the best overall for one kind of question."""
+    """Return those that err clearly less than the best overall for one kind of question."""
     said = []
     for question, error in zip(compared.questions, compared.best.errors, strict=True):
         least = compared.least_error(question)
