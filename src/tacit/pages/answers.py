@@ -22,7 +22,7 @@ _OF_A_DAY: Final = 86_400  # seconds
 
 
 def answers(release: Release) -> dict[str, Any] | None:
-    """The recommended numbers first, then the measured ones if they are others; None where no script can answer."""
+    """Return the recommended numbers, then the measured ones if they differ; None where no script can answer."""
     estimates = {release.basis: release.recommended}
     if release.has_refined_intervals:
         estimates["measured"] = release.unbiased
@@ -57,7 +57,7 @@ def answers(release: Release) -> dict[str, Any] | None:
 
 
 def _numbers(name: str, estimate: Estimate, level: float) -> dict[str, Any] | None:
-    """The values and the noise model of an estimate; None where no script knows it, or it is too long for a page."""
+    """Return the values and noise model of an estimate; None where no script knows it, or it is too long."""
     noise = estimate.noise.browser_model(level)
     if noise is None:
         return None
@@ -66,7 +66,7 @@ def _numbers(name: str, estimate: Estimate, level: float) -> dict[str, Any] | No
 
 
 def with_limits(asked: dict[str, Any], release: Release) -> dict[str, Any]:
-    """The same with how far the limits of every number are from it, for a table that a reader makes of them.
+    """Return the same with how far the limits of every number are from it, for a table that a reader makes of them.
 
     Without them where that would be too long for a page: whole numbers, many of them alike, are short.
     """
@@ -81,7 +81,7 @@ def with_limits(asked: dict[str, Any], release: Release) -> dict[str, Any]:
 
 
 def _groups(axis: PlaceAxis | KindAxis | None) -> list[dict[str, Any]]:
-    """The groups of places or kinds that may be asked for by a name that no single one has, the finest first."""
+    """Return the groups of places or kinds that may be asked for by a name that no single one has, the finest first."""
     if axis is None:
         return []
     found: dict[str, dict[str, Any]] = {}
@@ -95,7 +95,7 @@ def _groups(axis: PlaceAxis | KindAxis | None) -> list[dict[str, Any]]:
 
 
 def _starts(release: Release) -> list[str]:
-    """When each period begins, to the day where all begin at midnight."""
+    """Return when each period begins, to the day where all begin at midnight."""
     starts = release.domain.time.starts()
     is_days = not (starts.astype(np.int64) % _OF_A_DAY).any()
     return [str(start) for start in starts.astype("datetime64[D]" if is_days else "datetime64[m]")]

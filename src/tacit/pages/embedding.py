@@ -35,7 +35,7 @@ def json_for_script(content: Any) -> str:
 
 
 def csv_link(header: Sequence[str], rows: Iterable[Sequence[Any]], *, remarks: Iterable[str]) -> str:
-    """A data: address that holds a CSV table, after remarks on lines that begin with #."""
+    """Return a data: address that holds a CSV table, after remarks on lines that begin with #."""
     out = io.StringIO()
     for remark in remarks:
         out.write(f"# {' '.join(remark.split())}\n")
@@ -46,7 +46,7 @@ def csv_link(header: Sequence[str], rows: Iterable[Sequence[Any]], *, remarks: I
 
 
 def resource(name: str) -> str:
-    """A file that comes with the pages."""
+    """Return a file that comes with the pages."""
     return resources.files("tacit.pages").joinpath("templates", name).read_text(encoding="utf-8")
 
 
@@ -85,7 +85,7 @@ def chart_library() -> str:
 
 
 def policy(scripts: Iterable[str]) -> str:
-    """A content security policy: these scripts, no other, and no connection to anywhere.
+    """Return a content security policy: these scripts, no other, and no connection to anywhere.
 
     Vega interprets its expressions (``ast`` in figures.js), so nothing is compiled from text in the browser. Styles
     stand in attributes, hence unsafe-inline for them.

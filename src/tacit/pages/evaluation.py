@@ -149,7 +149,7 @@ def make_evaluation_page(
 
 
 def rates_chart(found: Evaluation, *, palette: Palette) -> altair.LayerChart:
-    """The mean error rate of a day against epsilon, a dash for each method."""
+    """Draw the mean error rate of a day against epsilon, a dash for each method."""
     alt = require("altair", extra="pages")
     rows = [
         {"epsilon": epsilon, "method": gettext(method), "rate": round(float(rates.mean()), 6)}

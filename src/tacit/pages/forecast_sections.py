@@ -140,7 +140,7 @@ def _past(release: Release, series: Series, level: str, name: str) -> FloatArray
 
 
 def headline(shown: Coming) -> list[dict[str, str]]:
-    """The numbers to know first, each with a sentence."""
+    """Return the numbers to know first, each with a sentence."""
     forecast, labels = shown.forecast, shown.labels
     place, kind = forecast.domain.place, shown.release.domain.kind
     first = part_of(forecast.totals, slice(1))
@@ -189,13 +189,13 @@ def _on(label: str) -> str:
 
 
 def maps(shown: Coming, drawing: Outlines | None) -> dict[str, Any]:
-    """The map of one choice of kind: what :func:`map_periods` says, and where places stand."""
+    """Return the map of one choice of kind: what :func:`map_periods` says, and where places stand."""
     found = map_periods(shown)
     return found | {"first": 1 if shown.n_bins > 1 else 0} | map_layout(shown.places, found["limits"], drawing)
 
 
 def map_periods(shown: Coming) -> dict[str, Any]:
-    """The numbers and shades of the map, one state for the whole horizon and one for every bin a reader may choose."""
+    """Return the numbers and shades of the map: one state for the whole horizon, one for each bin to choose."""
     narrow, wide = (
         [expected_counts(shown.forecast, level).first(shown.n_drawn), expected_in_all(shown.forecast, level)]
         for level in shown.levels
@@ -225,7 +225,7 @@ def _state(counts: Counts, outer: Counts, bin: int, limits: Sequence[int], shown
 
 
 def past(shown: Coming) -> dict[str, Any]:
-    """The last bins that were counted, as the release refined them: all together first, then each place."""
+    """Return the last bins that were counted, as the release refined them: all together first, then each place."""
     time, n_times = shown.release.domain.time, len(shown.past)
     n_past = max(_PAST_BINS.get(shown.step, 42), 2 * shown.n_bins)
     n_past = max(min(n_past, n_times, MOST_CELLS // (shown.n_views * (len(shown.kept) + 1))), 1)
@@ -256,7 +256,7 @@ def fan(shown: Coming) -> dict[str, Any]:
 
 
 def specs(shown: Coming) -> dict[str, Any]:
-    """The charts as Vega-Lite; their rows are put in by the page's script."""
+    """Return the charts as Vega-Lite; their rows are put in by the page's script."""
     counts = expected_in_all(shown.forecast, shown.levels[0]).of_places(shown.kept)
     charts = {
         "fan": fan_chart([], fan_rows(shown.forecast, shown.levels, None), palette=ON_PAGE),
@@ -293,7 +293,7 @@ def crews(shown: Coming) -> dict[str, Any]:
 
 
 def view_data(shown: Coming) -> dict[str, Any]:
-    """All numbers of one choice of kind that the page's script draws."""
+    """Return all numbers of one choice of kind that the page's script draws."""
     found = {
         "name": shown.name,
         "maps": map_periods(shown),
@@ -305,7 +305,7 @@ def view_data(shown: Coming) -> dict[str, Any]:
 
 
 def kinds(views: Sequence[Coming]) -> dict[str, Any] | None:
-    """What a page says of kinds: what may be chosen, by level, and what is expected of each, the largest first."""
+    """Return what a page says of kinds: what may be chosen, by level, and what is expected of each, largest first."""
     axis = views[0].release.domain.kind
     if axis is None:
         return None
@@ -329,13 +329,13 @@ def kinds(views: Sequence[Coming]) -> dict[str, Any] | None:
 
 
 def _first_and_all(forecast: Forecast) -> CountDistribution:
-    """The first bin of all places together, and, where there are more, the whole horizon."""
+    """Return the first bin of all places together, and, where there are more, the whole horizon."""
     parts = [forecast.totals[:1], *([forecast.total_sum] if len(forecast.totals.means) > 1 else [])]
     return CountDistribution.joined(parts)
 
 
 def table_link(forecast: Forecast, shown: Coming, remarks: Sequence[str]) -> dict[str, str] | None:
-    """A link to all numbers of the forecast, in the page itself; none if they are too many for one."""
+    """Return a link to all numbers of the forecast, in the page itself; none if they are too many for one."""
     if shown.n_views * shown.n_bins * (shown.forecast.domain.place.n_cells + 1) > MOST_CELLS:
         return None
     columns = table_columns(forecast, levels=shown.levels, quantile=shown.quantile)
@@ -345,7 +345,7 @@ def table_link(forecast: Forecast, shown: Coming, remarks: Sequence[str]) -> dic
 
 
 def matrix(shown: Coming) -> dict[str, Any]:
-    """The table of places by bins that stands in the page, all places together last."""
+    """Return the table of places by bins that stands in the page, all places together last."""
     n_bins = min(shown.n_bins, TABLE_BINS)
     forecast, level = shown.forecast, shown.levels[0]
     cells, bins = forecast.domain.place.cells, slice(n_bins)

@@ -18,7 +18,7 @@ from tacit.pages.words import level_noun, number, period, rounded_percent, step_
 
 
 def densities(counts: NDArray[np.float64] | NDArray[np.int64]) -> NDArray[np.float64]:
-    """Each period's shares by place (equation 9 of the paper). A period with no count has density 0 everywhere.
+    """Return each period's shares by place (equation 9 of the paper). A period with no count has density 0 everywhere.
 
     >>> densities(np.array([[3, 1], [0, 0]])).tolist()
     [[0.75, 0.25], [0.0, 0.0]]
@@ -31,7 +31,7 @@ def densities(counts: NDArray[np.float64] | NDArray[np.int64]) -> NDArray[np.flo
 
 
 def error_rates(truth: ExactTally, estimated: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The mean absolute difference of the densities in each period (equation 10).
+    """Return the mean absolute difference of the densities in each period (equation 10).
 
     Defined for every period: without events and without estimates both densities are 0, and so is the error.
 

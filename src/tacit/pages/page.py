@@ -204,7 +204,7 @@ def write_page(path: str | Path, template: str, context: Mapping[str, Any]) -> P
 
 @cache
 def _templates() -> Environment:
-    """The templates, each read and compiled once."""
+    """Return the templates, each read and compiled once."""
     jinja2 = require("jinja2", extra="pages")
     environment: Environment = jinja2.Environment(
         loader=jinja2.PackageLoader("tacit.pages"),

@@ -56,7 +56,7 @@ _ERROR_STEPS: Final = ("day", "week", "month", "year")
 
 
 def headline(selection: Selection, view: View) -> list[dict[str, str]]:
-    """The numbers to know first about a choice of kind, each with a sentence."""
+    """Return the numbers to know first about a choice of kind, each with a sentence."""
     release = selection.release
     place, kind = release.domain.place, release.domain.kind
     items = [_in_all(selection, view)] if release.unbiased.totals is not None or kind is not None else []
@@ -118,7 +118,7 @@ def kinds(selection: Selection) -> dict[str, Any] | None:
 
 
 def in_words(counts: Counts, bin: int, cell: int) -> tuple[str, str]:
-    """A count as it is shown, as an interval where it is too uncertain for one number; and what is known of it."""
+    """Return a count as shown, as an interval where it is too uncertain for a number; and what is known of it."""
     if counts.is_hidden[bin, cell]:
         return "–", hidden_word(counts.status[bin, cell]) or ""
     lower, upper, level = number(counts.lower[bin, cell]), number(counts.upper[bin, cell]), percent(counts.level)
@@ -275,13 +275,13 @@ def error_words(selection: Selection, errors: Sequence[Errors]) -> list[str]:
 
 
 def maps(selection: Selection, drawing: Outlines | None) -> dict[str, Any]:
-    """The map of all kinds, one state for every period a reader may choose."""
+    """Return the map of all kinds, one state for every period a reader may choose."""
     found = map_periods(selection, selection.all_kinds)
     return found | {"first": selection.first_map} | map_layout(selection.places, found["limits"], drawing)
 
 
 def map_periods(selection: Selection, view: View) -> dict[str, Any]:
-    """The numbers and shades of every period on the map, for a choice of kind."""
+    """Return the numbers and shades of every period on the map, for a choice of kind."""
     limits = {
         counts.step: shade_limits(counts.shown[counts.reliable])
         for counts in (view.whole, view.maps)
@@ -325,7 +325,7 @@ def _numbers(counts: Counts, period: int) -> dict[str, list[Any]]:
 
 
 def view_data(selection: Selection, view: View) -> dict[str, Any]:
-    """All numbers of one choice of kind that a page's script draws; names of periods stand beside all views."""
+    """Return all numbers of one choice of kind that a page's script draws; names of periods stand beside all views."""
     n_views = len(selection.views)
     found = {
         "name": view.name,
@@ -340,7 +340,7 @@ def view_data(selection: Selection, view: View) -> dict[str, Any]:
 
 
 def measured_views(selection: Selection) -> list[dict[str, Any]] | None:
-    """The same views of the measured counts, for a reader who switches to them; None where a page has one number only.
+    """Return the views of the measured counts, to switch to; None where a page has one number only.
 
     Rules suppress the same counts of both, judged by what is recommended.
     """
@@ -353,7 +353,7 @@ def measured_views(selection: Selection) -> list[dict[str, Any]] | None:
 
 
 def series_periods(selection: Selection) -> dict[str, dict[str, Any]]:
-    """The periods of all time series, by step; those of the last days as ``recent``."""
+    """Return the periods of all time series, by step; those of the last days as ``recent``."""
     view = selection.all_kinds
     drawn = dict(view.series) | ({} if view.recent is None else {"recent": view.recent})
     return {
@@ -363,7 +363,7 @@ def series_periods(selection: Selection) -> dict[str, dict[str, Any]]:
 
 
 def series(counts: Counts, n_views: int = 1) -> dict[str, Any]:
-    """All places through time, as columns: what a page's script turns into rows. Exact counts have no limits."""
+    """Return all places through time, as columns: what a page's script turns into rows. Exact counts have no limits."""
     digits = 1 if counts.values.size * n_views < MOST_CELLS / 4 else 0
     content: dict[str, Any] = {"exact": counts.is_exact}
     limits = () if counts.is_exact else (("lower", counts.lower, 0), ("upper", counts.upper, 0))
@@ -387,7 +387,7 @@ def error_rows(selection: Selection) -> tuple[list[Errors], list[Choice]]:
 
 
 def specs(selection: Selection, errors: Sequence[Errors], found: Sequence[Choice]) -> dict[str, Any]:
-    """The charts as Vega-Lite; their rows are put in by the page's script."""
+    """Return the charts as Vega-Lite; their rows are put in by the page's script."""
     view, first = selection.all_kinds, selection.first_series
     names = short_names(view.whole.places)
     charts: dict[str, Any] = {}
@@ -419,7 +419,7 @@ def has_choices_chart(errors: Sequence[Errors], found: Sequence[Choice]) -> bool
 
 
 def without_rows(chart: Any, *names: str) -> dict[str, Any]:
-    """A chart as Vega-Lite without the rows of these data sets: all but the few of error against epsilon, if none."""
+    """Return a chart as Vega-Lite without the rows of these data sets; if none, all but error against epsilon."""
     spec: dict[str, Any] = _without_rows(chart.to_dict(validate=False), names or ("series", "places", "picked", "top"))
     return spec
 
@@ -435,7 +435,7 @@ def _without_rows(part: Any, names: Sequence[str]) -> Any:
 
 
 def middle(errors: Sequence[Errors]) -> int:
-    """The kind of period error against epsilon is drawn for: months where there are any."""
+    """Return the kind of period error against epsilon is drawn for: months where there are any."""
     steps = [one.step for one in errors]
     return steps.index("month") if "month" in steps else 0
 
@@ -460,7 +460,7 @@ def time_span(release: Release) -> str:
 
 
 def period_name(counts: Counts, bin: int, release: Release) -> str:
-    """A period of the map in words; one that lacks days says so wherever it is named."""
+    """Return a period of the map in words; one that lacks days says so wherever it is named."""
     name = time_span(release) if counts.step == "all" else period(counts.periods[bin])
     is_whole = not counts.days_missing or not counts.is_partial[bin]
     return name if is_whole else f"{name}{_lacking(counts.days_missing[bin])}"
@@ -473,7 +473,7 @@ def _lacking(n_days: int) -> str:
 
 
 def default_title(release: Release) -> str:
-    """A title where none is given."""
+    """Return a title where none is given."""
     name, place, when = sentence_case(release.plan.name), level_noun(release.domain.place.level), time_span(release)
     if release.domain.kind is None:
         return gettext("%(name)s by %(place)s, %(when)s", name=name, place=place, when=when)

@@ -150,7 +150,7 @@ class _Drawn:
     kept: NDArray[np.int64]
 
     def views(self, level: str, release: Release, whole: Counts, kinds: NDArray[np.int64]) -> list[View]:
-        """The views of some kinds of a release that was added up to a level of kinds."""
+        """Return the views of some kinds of a release that was added up to a level of kinds."""
         total = counts_in_all(release, place=ALL)
         by_step = {step: counts_by(release, step) for step in {self.maps, *self.series} if step is not None}
         maps = None if self.maps is None else by_step[self.maps]
@@ -182,7 +182,7 @@ class _Drawn:
 
 
 def _hiding(view: View, other: View, rules: Rules) -> View:
-    """A view of which no number is drawn where the other has none: rules judge the recommended counts alone."""
+    """Return a view of which no number is drawn where the other has none: rules judge the recommended counts alone."""
 
     def alike(counts: Counts, judged: Counts) -> Counts:
         status = np.where(judged.is_hidden, judged.status, np.where(counts.is_hidden, SHOWN, counts.status))
@@ -200,7 +200,7 @@ def _hiding(view: View, other: View, rules: Rules) -> View:
 
 
 def _levels(release: Release) -> dict[str, Release]:
-    """The release of all kinds together, by groups of them, and as it is; without kinds, as it is alone."""
+    """Return the release of all kinds together, by groups of them, and as it is; without kinds, as it is alone."""
     axis = release.domain.kind
     if axis is None:
         return {ALL: release}
@@ -209,7 +209,7 @@ def _levels(release: Release) -> dict[str, Release]:
 
 
 def _largest_kinds(release: Release) -> NDArray[np.int64]:
-    """The numbers of the kinds to choose from, in their order."""
+    """Return the numbers of the kinds to choose from, in their order."""
     if release.domain.kind is None:
         return np.zeros(1, np.int64)
     by_kind = np.nan_to_num(release.recommended.values).reshape(release.domain.grid).sum(axis=(0, 1))

@@ -63,7 +63,7 @@ def remarks_of(selection: Selection, synthetic: str | None, of_numbers: str) -> 
 
 
 def _offered(views: Sequence[View]) -> dict[str, list[tuple[str, Counts]]]:
-    """The tables of some kinds, by step: for each kind its name and its counts; without those that are too long."""
+    """Return the tables of some kinds by step: each kind's name and counts; without those that are too long."""
     found: dict[str, list[tuple[str, Counts]]] = {}
     for view in views:
         short = [counts for counts in view.series.values() if counts.values.size * len(views) <= MOST_CELLS / 4]
@@ -74,7 +74,7 @@ def _offered(views: Sequence[View]) -> dict[str, list[tuple[str, Counts]]]:
 
 
 def _table_head(parts: Sequence[tuple[str, Counts]]) -> tuple[str, ...]:
-    """The columns of the table; those about kinds and rules only where there is something to say."""
+    """Return the columns of the table; those about kinds and rules only where there is something to say."""
     kind = ("kind",) if parts[0][0] else ()
     status = ("status",) if any(counts.has_rules for _, counts in parts) else ()
     missing = ("days_missing",) if any(parts[0][1].days_missing) else ()
@@ -110,7 +110,7 @@ def _rows_of_kind(counts: Counts, kind: tuple[str, ...], has_rules: bool) -> Ite
 
 
 def matrix(selection: Selection) -> dict[str, Any]:
-    """The table of places by periods that stands in the page, of all kinds."""
+    """Return the table of places by periods that stands in the page, of all kinds."""
     columns = selection.all_kinds.map_periods
     heads = [period_name(counts, bin, selection.release) for counts, bin in columns]
     rows: list[dict[str, Any]] = [

@@ -38,7 +38,7 @@ LEVELS: Final = (
 
 
 def number(value: float) -> str:
-    """A whole number with its thousands apart.
+    """Return a whole number with its thousands apart.
 
     >>> number(382046.4), number(-0.2), number(-12)
     ('382,046', '0', '−12')
@@ -47,7 +47,7 @@ def number(value: float) -> str:
 
 
 def rough_at_most(value: float) -> str:
-    """A bound no more precise than it need be, never below the value.
+    """Return a bound no more precise than it need be, never below the value.
 
     >>> rough_at_most(1.4118), rough_at_most(9.0), rough_at_most(43.3), rough_at_most(2152.5)
     ('1.5', '9', '44', '2,153')
@@ -56,7 +56,7 @@ def rough_at_most(value: float) -> str:
 
 
 def rough_at_least(value: float) -> str:
-    """A bound no more precise than it need be, never above the value.
+    """Return a bound no more precise than it need be, never above the value.
 
     >>> rough_at_least(0.0), rough_at_least(1.49), rough_at_least(43.0), rough_at_least(43.9)
     ('0', '1.4', '43', '43')
@@ -65,7 +65,7 @@ def rough_at_least(value: float) -> str:
 
 
 def rounded_percent(share: float) -> str:
-    """A share of one; only none is 0% and only all is 100%.
+    """Return a share of one; only none is 0% and only all is 100%.
 
     >>> rounded_percent(0.36), rounded_percent(0.0588), rounded_percent(0.9566), rounded_percent(1.0)
     ('36%', '5.9%', '95.7%', '100%')
@@ -140,7 +140,7 @@ def step_name(step: str) -> str:
 
 
 def period(label: str) -> str:
-    """A period of a time axis as people write it.
+    """Return a period of a time axis as people write it.
 
     >>> period("2018-03"), period("2018-03-04"), period("2018-W10"), period("2018-03-30/2018-03-31")
     ('March 2018', '4 March 2018', 'week 10 of 2018', '30 March 2018 to 31 March 2018')
@@ -208,7 +208,7 @@ _OF_A_HEAD, _OF_A_VALUE, _OF_A_LIMIT = 5.9, 5.3, 4.7
 
 
 def column_width(head: str, values: Sequence[str], limits: Sequence[str]) -> float:
-    """The width of a printed column: of its longest value or limit, or of the longest word of its head.
+    """Return the width of a printed column: of its longest value or limit, or of the longest word of its head.
 
     >>> column_width("2018", ["12,473"], ["12,174", "12,775"])
     40.9
@@ -285,7 +285,7 @@ def chart_locale() -> dict[str, Any] | None:
 
 
 def moment(label: str) -> str:
-    """A bin of a time axis as people write it, days with their weekday.
+    """Return a bin of a time axis as people write it, days with their weekday.
 
     >>> moment("2019-01-01"), moment("2019-01"), moment("2019-01-01T05:00+01:00")
     ('Tuesday 1 January 2019', 'January 2019', 'Tuesday 1 January 2019, 05:00')
@@ -298,7 +298,7 @@ def moment(label: str) -> str:
 
 
 def short_moment(label: str) -> str:
-    """The same for the head of a column.
+    """Return the same for the head of a column.
 
     >>> short_moment("2019-01-01"), short_moment("2019-01-01T05:00+01:00"), short_moment("2019-01")
     ('Tue 1 Jan', '05:00', 'Jan 2019')
@@ -314,7 +314,7 @@ def short_moment(label: str) -> str:
 
 
 def ahead(n_bins: int, step: str) -> str:
-    """The horizon of a forecast in words.
+    """Return the horizon of a forecast in words.
 
     >>> ahead(1, "day"), ahead(7, "day"), ahead(24, "hour")
     ('the next day', 'the next 7 days', 'the next 24 hours')
@@ -335,7 +335,7 @@ _AHEAD: Final = {
 
 
 def expected(value: float) -> str:
-    """An expected number, with a decimal where it is small.
+    """Return an expected number, with a decimal where it is small.
 
     >>> expected(0.02), expected(0.43), expected(7.26), expected(24.4), expected(1234.5)
     ('under 0.1', '0.4', '7.3', '24', '1,234')
@@ -346,7 +346,7 @@ def expected(value: float) -> str:
 
 
 def decimals(value: float, digits: int) -> str:
-    """A number with so many decimals, and a dash where there is none.
+    """Return a number with so many decimals, and a dash where there is none.
 
     >>> decimals(1.7504, 3), decimals(float("nan"), 3), decimals(-0.25, 1)
     ('1.750', '–', '−0.2')

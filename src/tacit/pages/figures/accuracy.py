@@ -79,7 +79,7 @@ class Choice:
 
 
 def standard_error_at(epsilon: float, n_reports: float) -> float:
-    """The standard error of a place's count among ``n_reports`` reports of RAPPOR, symmetric unary encoding.
+    """Return the standard error of a place's count among ``n_reports`` reports of RAPPOR, symmetric unary encoding.
 
     >>> round(standard_error_at(2 * math.log(3), 100), 3)   # p = 3/4, q = 1/4: 100 * (3/16) / (1/4)
     8.66
@@ -89,12 +89,12 @@ def standard_error_at(epsilon: float, n_reports: float) -> float:
 
 
 def largest_belief(epsilon: float, n_values: int) -> float:
-    """The most anyone can believe in one of ``n_values`` values they held equally likely before."""
+    """Return the most anyone can believe in one of ``n_values`` values they held equally likely before."""
     return 1 / (1 + (n_values - 1) * math.exp(-epsilon))
 
 
 def errors_by(release: Release, step: str) -> Errors | None:
-    """The errors of all unbiased counts in years, months or days; none if no such period was counted in full.
+    """Return the errors of all unbiased counts in years, months or days; none if no such period was counted in full.
 
     The least is of periods counted in full, the largest of all.
     """
@@ -136,7 +136,7 @@ def choices(release: Release, own_errors: Iterable[Errors], epsilons: Sequence[f
 
 
 def _elsewhere(noise: Noise, statement: PrivacyStatement) -> Callable[[float], float] | None:
-    """The largest standard error under another epsilon, if it can be told."""
+    """Return the largest standard error under another epsilon, if it can be told."""
     if statement.is_central:
         return None if noise.scaled(Fraction(1)) is None else partial(_scaled_error, noise, statement)
     if statement.mechanism in ORACLES:
@@ -146,14 +146,14 @@ def _elsewhere(noise: Noise, statement: PrivacyStatement) -> Callable[[float], f
 
 
 def _error_through(noise: Noise, oracle: Callable[[float, int], SupportDistribution], epsilon: float) -> float:
-    """The largest standard error of as many reports through an oracle of another epsilon."""
+    """Return the largest standard error of as many reports through an oracle of another epsilon."""
     other = noise.through(partial(oracle, epsilon))
     assert other is not None
     return float(other.standard_errors().max())
 
 
 def _scaled_error(noise: Noise, statement: PrivacyStatement, epsilon: float) -> float:
-    """The largest standard error of a curator's noise had all its levels had more or less to spend."""
+    """Return the largest standard error of a curator's noise had all its levels had more or less to spend."""
     if statement.rho:
         factor = Fraction(Cost.approximate(epsilon, statement.delta).rho) / Fraction(statement.rho)
     else:

@@ -36,7 +36,7 @@ class Palette:
     band: str
 
     def config(self) -> dict[str, Any]:
-        """The Vega-Lite configuration of every chart."""
+        """Return the Vega-Lite configuration of every chart."""
         return {
             "background": self.paper,
             "font": _FONT,
@@ -99,7 +99,7 @@ def series_chart(
     height: int = 240,
     palette: Palette = ON_PAPER,
 ) -> altair.LayerChart:
-    """One place through time: a line in the band of its limits; open circles are periods counted in part.
+    """Draw one place through time: a line in the band of its limits; open circles are periods counted in part.
 
     On the base line squares are counts that are suppressed, and crosses periods without data.
     """
@@ -138,7 +138,7 @@ def series_chart(
 
 
 def small_chart(counts: Counts, *, palette: Palette = ON_PAPER) -> altair.LayerChart:
-    """One of many small charts through time that share their scales: a line in the band of its limits.
+    """Draw one of many small charts through time that share their scales: a line in the band of its limits.
 
     The data set ``top`` holds the largest number of all of them, up to which each one reaches.
     """
@@ -166,7 +166,7 @@ def places_chart(
     most: int = MOST_PLACES,
     palette: Palette = ON_PAPER,
 ) -> altair.LayerChart:
-    """The largest places in one period: a dot in its interval, hollow and dotted where it says little. Root scale.
+    """Draw the largest places in one period: a dot in its interval, hollow where it says little. Root scale.
 
     A place without a number has a word instead.
     """
@@ -216,7 +216,7 @@ def places_chart(
 def tiles_chart(
     counts: Counts, period: int, tiles: TileMap, names: Sequence[str], *, palette: Palette = ON_PAPER
 ) -> altair.LayerChart:
-    """The places of one period as tiles: darker is more; where a count says little, its interval stands on white."""
+    """Draw the places of one period as tiles: darker is more; unsure counts show their interval on white."""
     alt = require("altair", extra="pages")
     columns = counts.places_columns(period)
     shown = zip(columns["shown"], columns["lower"], columns["upper"], columns["reliable"], strict=True)
@@ -250,7 +250,7 @@ def tiles_chart(
 
 
 def choices_chart(choices: Sequence[Choice], kind: int = 0, *, palette: Palette = ON_PAPER) -> altair.LayerChart:
-    """The standard error of a place's count against epsilon, both on logarithmic scales; a diamond is this release.
+    """Draw a place's standard error against epsilon, both on logarithmic scales; a diamond is this release.
 
     The line is that of releases made alike; one that is compared with RAPPOR instead stands beside the line.
     """
@@ -300,7 +300,7 @@ def choices_chart(choices: Sequence[Choice], kind: int = 0, *, palette: Palette 
 
 
 def finished(layers: Sequence[Any], palette: Palette, *, height: Any) -> altair.LayerChart:
-    """The layers as one chart, as wide as its container, in the colours of a palette."""
+    """Return the layers as one chart, as wide as its container, in the colours of a palette."""
     autosize = {"type": "fit-x", "contains": "padding"}
     # made at once: each later property would copy all layers with their rows
     drawn: altair.LayerChart = require("altair", extra="pages").layer(
@@ -328,14 +328,14 @@ def _count_axis(alt: Any) -> Any:
 
 
 def time_axes(alt: Any) -> tuple[Any, dict[str, Any]]:
-    """The horizontal axis of time, and the settings of the vertical one, of counts."""
+    """Return the horizontal axis of time, and the settings of the vertical one, of counts."""
     axis = alt.Axis(tickCount=8, labelOverlap=True, labelFlush=True, **_TIME_FORMATS[spoken()])
     x = alt.X("start:T", title=None, scale=alt.Scale(type="utc"), axis=axis)
     return x, {"title": None, "axis": alt.Axis(tickCount=4, format=NUMBER)}
 
 
 def picked(alt: Any, palette: Palette, first: dict[str, Any], columns: tuple[str, str, str]) -> list[Any]:
-    """The period being read, by its columns of limits and value: it is invisible until a page marks it."""
+    """Return the period being read, by its columns of limits and value: it is invisible until a page marks it."""
     lower, value, upper = columns
     base = alt.Chart(alt.Data(name="picked", values=[first | {"marked": 0}])).encode(
         x=alt.X("start:T"), opacity=alt.Opacity("marked:Q", scale=None, legend=None)
@@ -349,7 +349,7 @@ def picked(alt: Any, palette: Palette, first: dict[str, Any], columns: tuple[str
 
 
 def watermark(alt: Any, palette: Palette) -> Any:
-    """The laboratory's mark across a chart."""
+    """Return the laboratory's mark across a chart."""
     return (
         alt.Chart(alt.Data(values=[{}]))
         .mark_text(

@@ -85,11 +85,11 @@ class Counts:
         return {"start": list(self.starts), "period": list(self.periods), "partial": list(self.is_partial)}
 
     def series_columns(self, place: int) -> dict[str, list[Any]]:
-        """One place through time."""
+        """Return one place through time."""
         return self._columns((slice(None), place))
 
     def places_columns(self, period: int) -> dict[str, list[Any]]:
-        """All places in one period."""
+        """Return all places in one period."""
         return {"place": list(self.places)} | self._columns((period, slice(None)))
 
     def _columns(self, part: tuple[Any, Any]) -> dict[str, list[Any]]:
@@ -147,7 +147,7 @@ def rows_of(columns: Mapping[str, list[Any]]) -> list[dict[str, Any]]:
 
 
 def coarser_steps(axis: TimeAxis) -> Iterator[str]:
-    """The steps a release over this axis can be drawn in, coarsest first, its own last."""
+    """Yield the steps a release over this axis can be drawn in, coarsest first, its own last."""
     for step in _COARSE_STEPS:
         if step != axis.step:
             try:
@@ -171,7 +171,7 @@ def counts_by(release: Release, step: str) -> Counts:
 
 
 def added_up(release: Release, *, time: str | None = None, kind: str | None = None) -> Release:
-    """A release in longer periods or larger groups; one that cannot be refined there is refined in the simplest way."""
+    """Return a release in longer periods or larger groups; refined in the simplest way where its own fails."""
     try:
         return release.coarsen(time=time, kind=kind)
     except SettingError:
@@ -181,7 +181,7 @@ def added_up(release: Release, *, time: str | None = None, kind: str | None = No
 
 
 def _about(axis: TimeAxis, places: tuple[str, ...], release: Release) -> dict[str, Any]:
-    """The periods of an axis, the places, and what all counts of a release share."""
+    """Return the periods of an axis, the places, and what all counts of a release share."""
     rules = release.rules
     lacks_days = rules.missing_bins(axis, partly=True)
     return {
@@ -289,7 +289,7 @@ def _exact(values: FloatArray, about: Mapping[str, Any]) -> Counts:
 
 
 def whole_period(axis: TimeAxis) -> str:
-    """The name of all periods of an axis together."""
+    """Return the name of all periods of an axis together."""
     first, last = axis.label(0), axis.label((axis.n_bins or 1) - 1)
     return first if first == last else f"{first} to {last}"
 

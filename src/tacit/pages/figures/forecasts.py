@@ -31,18 +31,18 @@ DASHES: Final = ([1, 0], [6, 3], [2, 2], [8, 2, 2, 2], [12, 4])
 
 
 def expected_counts(forecast: Forecast, level: float) -> Counts:
-    """A forecast as counts to draw: means, with the limits of one level."""
+    """Return a forecast as counts to draw: means, with the limits of one level."""
     axis = forecast.domain.time
     return _counts(forecast, forecast.counts, level, axis.step, tuple(axis.labels()))
 
 
 def expected_in_all(forecast: Forecast, level: float) -> Counts:
-    """The same for the whole horizon together."""
+    """Return the same for the whole horizon together."""
     return _counts(forecast, part_of(forecast.sums, None), level, "all", (whole_period(forecast.domain.time),))
 
 
 def part_of(distribution: CountDistribution, part: Any) -> CountDistribution:
-    """The distribution of some of the counts: a bin, a slice, or whatever arrays take."""
+    """Return the distribution of some of the counts: a bin, a slice, or whatever arrays take."""
     return CountDistribution(distribution.means[part], distribution.variances[part])
 
 
@@ -64,7 +64,7 @@ def fan_chart(
     height: int = 280,
     palette: Palette = ON_PAPER,
 ) -> altair.LayerChart:
-    """The past as a thin line, the future as its expected counts with two intervals: bars if they are few, else bands.
+    """Draw the past as a thin line, the future as expected counts with two intervals: bars if few, else bands.
 
     ``past`` has rows with ``start`` and ``count`` (none where data are missing), ``fan`` those of :func:`fan_rows` for
     two levels.
@@ -99,7 +99,7 @@ def fan_chart(
 
 
 def leaderboard_chart(board: Leaderboard, *, palette: Palette = ON_PAPER) -> altair.LayerChart:
-    """The error of every forecaster, best on top, in the interval that two standard errors leave it."""
+    """Draw the error of every forecaster, best on top, in the interval that two standard errors leave it."""
     alt = require("altair", extra="pages")
     rows = [{"model": gettext(score.name)} | _error_limits(score) for score in board.scores]
     base = alt.Chart(alt.Data(name="models", values=rows)).encode(
@@ -123,7 +123,7 @@ def leaderboard_chart(board: Leaderboard, *, palette: Palette = ON_PAPER) -> alt
 
 
 def leads_chart(board: Leaderboard, *, palette: Palette = ON_PAPER) -> altair.LayerChart:
-    """The root mean squared error of every forecaster by how far ahead it looks; models differ in dash."""
+    """Draw the root mean squared error of every forecaster by how far ahead it looks; models differ in dash."""
     alt = require("altair", extra="pages")
     rows = [
         {"model": gettext(score.name), "lead": lead + 1, "error": round(math.sqrt(max(mse, 0.0)), 4)}

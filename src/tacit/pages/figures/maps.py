@@ -70,14 +70,14 @@ def shade_limits(values: NDArray[np.float64]) -> tuple[int, ...]:
 
 
 def shades(counts: Counts, period: int, limits: Sequence[int]) -> list[int]:
-    """The shade of every place, ``N_SHADES - 1`` the darkest; ``UNSURE`` where it says little, else :data:`HIDDEN`."""
+    """Return the shade of every place, ``N_SHADES - 1`` the darkest; ``UNSURE`` or :data:`HIDDEN` for the rest."""
     found = np.searchsorted(np.asarray(limits), np.round(counts.shown[period]), side="right") + first_shade(limits)
     drawn = np.where(counts.reliable[period], found, UNSURE).tolist()
     return [HIDDEN.get(status, shade) for shade, status in zip(drawn, counts.status[period], strict=True)]
 
 
 def first_shade(limits: Sequence[int]) -> int:
-    """The lightest shade in use: few shades are dark ones, told from blank paper."""
+    """Return the lightest shade in use: few shades are dark ones, told from blank paper."""
     return N_SHADES - 1 - len(limits)
 
 
