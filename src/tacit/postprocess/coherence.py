@@ -94,7 +94,7 @@ def _reconciled(tree: Hierarchy, values: FloatArray, totals: IntArray) -> FloatA
 
 
 def level_variances(tree: Hierarchy) -> list[float]:
-    """The variance each level is given, root first: the noise of the level above it, in units of a leaf's."""
+    """Return the variance each level is given, root first: the noise of the level above it, in units of a leaf's."""
     slices = [tree.level_slice(level) for level in range(tree.n_levels)]
     leaves = [tree.n_leaves / (part.stop - part.start) for part in slices]
     return [leaves[max(level - 1, 0)] for level in range(tree.n_levels)]
@@ -111,7 +111,7 @@ def handed_down(tree: Hierarchy, values: FloatArray, totals: FloatArray | None) 
 
 
 def _parted(rows: FloatArray, parents: FloatArray, first: IntArray) -> FloatArray:
-    """The non-negative rows nearest to ``rows`` whose groups add up to their parents, column by column."""
+    """Return the non-negative rows nearest to ``rows`` whose groups add up to their parents, column by column."""
     sizes = np.diff(first)
     groups = np.repeat(np.arange(len(sizes)), sizes)
     places = np.arange(len(rows)) - first[:-1][groups]
@@ -124,7 +124,7 @@ def _parted(rows: FloatArray, parents: FloatArray, first: IntArray) -> FloatArra
 
 
 def shared_out(rows: FloatArray, totals: IntArray, parents: FloatArray, first: IntArray) -> FloatArray:
-    """The non-negative rows nearest to ``rows`` that have their totals, and whose groups add up to their parents.
+    """Return the nearest non-negative rows that have their totals, and whose groups add up to their parents.
 
     Group g is made of the rows ``first[g]`` up to ``first[g + 1]``. The totals are exact, the sums of groups nearly.
     """
@@ -142,7 +142,7 @@ def shared_out(rows: FloatArray, totals: IntArray, parents: FloatArray, first: I
 
 
 def calendar_tree(axis: TimeAxis) -> Hierarchy:
-    """The bins of an axis in the days, months and years that they are parts of."""
+    """Return the bins of an axis in the days, months and years that they are parts of."""
     found = []
     for step in _STEPS:
         try:

@@ -133,7 +133,7 @@ def most_likely_shares(
     tolerance: float = TOLERANCE,
     most_rounds: int = MOST_ROUNDS,
 ) -> tuple[FloatArray, Trace]:
-    """The shares of every public bin (rows) under which its reports are most likely, and how they were found.
+    """Return the shares of every public bin (rows) under which its reports are most likely, and how they were found.
 
     A bin is left when its duality gap is at most ``tolerance``, in units of log-likelihood. Bins without reports have
     even shares.

@@ -118,7 +118,7 @@ def _solved(bend: FloatArray, gradient: FloatArray, here: FloatArray, is_free: N
 
 
 def weighed(histogram: ReportHistogram, bins: IntArray, shares: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """The factors m of the shares of some bins, and their log-likelihoods."""
+    """Return the factors m of the shares of some bins, and their log-likelihoods."""
     factors, values = np.empty(shares.shape), np.empty(len(bins))
     n_entries = int((histogram.starts[bins + 1] - histogram.starts[bins]).sum())
     likelihood_kernels(n_entries * histogram.n_cells).weigh(

@@ -32,7 +32,7 @@ def project(estimate: Estimate) -> Estimate:
 
 
 def rows_with_totals(estimate: Estimate) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """The values as rows that each have a public total, and these totals, whichever axes are public."""
+    """Return the values as rows that each have a public total, and these totals, whichever axes are public."""
     totals, layout = estimate.totals, estimate.public_layout
     if totals is None or layout is None:
         raise SettingError(

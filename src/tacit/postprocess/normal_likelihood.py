@@ -106,7 +106,7 @@ def _check_size(n_cells: int) -> None:
 
 
 def covariances(distribution: SupportDistribution) -> FloatArray:
-    """The covariance of all estimates that one report adds, for every true cell; one for all where they are equal.
+    """Return the covariance of all estimates that one report adds, for every true cell; one where all are equal.
 
     From variances of pairs: Cov(a, b) = (Var(a + b) - Var(a) - Var(b)) / 2.
     """
@@ -163,7 +163,7 @@ def nearest_counts(values: FloatArray, totals: FloatArray, covariance: FloatArra
 def _solved(
     values: FloatArray, totals: FloatArray, metric: FloatArray, free: NDArray[np.bool_]
 ) -> tuple[FloatArray, FloatArray]:
-    """The nearest numbers of a total where only free cells may differ from zero, and the price of that total."""
+    """Return the nearest numbers of a total where only free cells may differ from zero, and the price of that total."""
     n_rows, k = values.shape
     system = np.zeros((n_rows, k + 1, k + 1))
     both = free[:, :, None] & free[:, None, :]

@@ -47,7 +47,7 @@ class Refinement:
     refine_without: Callable[[Estimate, NDArray[np.bool_]], Estimate] | None = None
 
     def given_missing(self, missing: Callable[[TimeAxis], NDArray[np.bool_]]) -> Refinement:
-        """The same, knowing for which periods of an axis there are no data."""
+        """Return the same, knowing for which periods of an axis there are no data."""
         refine = self.refine_without
         if refine is None:
             return self
@@ -78,7 +78,7 @@ def refinement_named(name: str) -> Refinement:
 
 
 def best_refinement(estimate: Estimate) -> Refinement:
-    """The best refinement that needs no tuning.
+    """Return the best refinement that needs no tuning.
 
     Smoothing where there are periods enough and their numbers of reports are public; else projection onto what counts
     can be; where no number is public, counts that are not negative and still add up.

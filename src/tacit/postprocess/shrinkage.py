@@ -99,7 +99,7 @@ def shrink_leaves(
 
 
 def _factors(lengths: list[FloatArray], freedom: list[FloatArray], method: str) -> list[FloatArray]:
-    """The factors of every level, from those of pooled levels."""
+    """Return the factors of every level, from those of pooled levels."""
     factors: list[FloatArray] = []
     first, height = 0, len(lengths)
     while first < height:
@@ -113,7 +113,7 @@ def _factors(lengths: list[FloatArray], freedom: list[FloatArray], method: str) 
 
 
 def _pooled_factors(lengths: FloatArray, freedom: FloatArray, method: str) -> FloatArray:
-    """The factor of every group of siblings (rows) in every tree (columns)."""
+    """Return the factor of every group of siblings (rows) in every tree (columns)."""
     squares, k = lengths**2, freedom[:, None]
     total = squares.sum(axis=0)
     linear = np.maximum(1 - np.divide(freedom.sum(), total, out=np.ones_like(total), where=total > 0), 0.0)
