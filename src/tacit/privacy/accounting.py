@@ -56,7 +56,7 @@ class Releases:
 
     @classmethod
     def of(cls, cost: Cost, times: int = 1) -> list[Releases]:
-        """A cost's parts."""
+        """Return a cost's parts."""
         parts = [("pure", cost.epsilon), ("zcdp", cost.rho)]
         return [cls(kind, value, times) for kind, value in parts if value]
 
@@ -97,7 +97,7 @@ class Composed:
 
 
 def compose(releases: Iterable[Releases | Cost], *, delta: float) -> Composed:
-    """The best epsilon that is known to hold for all of these releases on the same events.
+    """Return the best epsilon that is known to hold for all of these releases on the same events.
 
     Privacy loss distributions are tried if ``dp-accounting`` is installed and the kinds of noise allow it.
 
@@ -142,7 +142,7 @@ def advanced_composition(epsilon: float, times: int, delta: float) -> float:
 
 
 def optimal_composition(epsilon: float, times: int, delta: float) -> float:
-    r"""The best bound for releases of which only the pure epsilon is known (Kairouz2015, theorem 3.3).
+    r"""Return the best bound for releases of which only the pure epsilon is known (Kairouz2015, theorem 3.3).
 
     The least :math:`(k-2i)\epsilon` with
     :math:`\sum_{l<i}\binom kl\bigl(e^{(k-l)\epsilon}-e^{(k-2i+l)\epsilon}\bigr) \le \delta(1+e^\epsilon)^k`.
@@ -176,7 +176,7 @@ def renyi_epsilon(epsilon: float, times: int, delta: float) -> float:
 
 
 def loss_distribution_epsilon(releases: Iterable[Releases], delta: float) -> float:
-    """The sum by privacy loss distributions, as ``dp-accounting`` computes and rounds them (up)."""
+    """Return the sum by privacy loss distributions, as ``dp-accounting`` computes and rounds them (up)."""
     check_delta(delta)
     distributions = require("dp_accounting.pld.privacy_loss_distribution", extra="accounting")
     whole: Any = None
@@ -204,7 +204,7 @@ def _loss_distribution(distributions: Any, step: Releases) -> Any:
 
 
 def gaussian_epsilon(variance: float, delta: float) -> float:
-    r"""The exact epsilon of continuous Gaussian noise at sensitivity 1 (Balle2018), to compare others with.
+    r"""Return the exact epsilon of continuous Gaussian noise at sensitivity 1 (Balle2018), to compare others with.
 
     Solves :math:`\Phi(\tfrac1{2\sigma}-\epsilon\sigma) - e^\epsilon\,\Phi(-\tfrac1{2\sigma}-\epsilon\sigma) = \delta`.
 
@@ -227,7 +227,7 @@ def gaussian_epsilon(variance: float, delta: float) -> float:
 
 
 def subsampled(epsilon: float, share: float) -> float:
-    r"""The epsilon of a release that sees each unit with probability ``share`` only: :math:`\ln(1+q(e^\epsilon-1))`.
+    r"""Return the epsilon of a release that sees each unit with chance ``share``: :math:`\ln(1+q(e^\epsilon-1))`.
 
     Holds if whoever sees the release cannot tell which units were drawn (Balle2018a); delta becomes ``share * delta``.
 
@@ -253,5 +253,5 @@ def _normal(x: float) -> float:
 
 
 def _stated(epsilon: float) -> float:
-    """A bound computed in floats, rounded up to six decimals: more than the arithmetic can have lost."""
+    """Return a bound computed in floats, rounded up to six decimals: more than the arithmetic can have lost."""
     return float_above(math.ceil(Fraction(epsilon) / _STATED_DIGITS + 1) * _STATED_DIGITS)

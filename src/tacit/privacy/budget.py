@@ -78,7 +78,7 @@ class Budget:
 
     @classmethod
     def of(cls, cost: Cost, *, delta: float = 0.0) -> Budget:
-        """A cost as a budget."""
+        """Return a cost as a budget."""
         return cls(cost.epsilon, cost.rho, delta)
 
     def admits(self, costs: Iterable[Cost]) -> bool:
@@ -151,5 +151,5 @@ def _limit(part: float) -> Fraction:
 
 
 def _epsilon_within(rho: float) -> float:
-    """The largest epsilon with epsilon**2/2 <= rho, or a little less."""
+    """Return the largest epsilon with epsilon**2/2 <= rho, or a little less."""
     return math.nextafter(math.sqrt(2 * rho), 0.0) if rho > 0 else 0.0

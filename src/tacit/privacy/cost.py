@@ -59,7 +59,7 @@ class Cost:
 
     @classmethod
     def pure(cls, epsilon: float) -> Cost:
-        """The cost of a release that is epsilon-private, with no delta.
+        """Return the cost of a release that is epsilon-private, with no delta.
 
         >>> Cost.pure(0)
         Traceback (most recent call last):
@@ -72,13 +72,13 @@ protection, large error) to 4 (weak protection, small error) is usual.
 
     @classmethod
     def zcdp(cls, rho: float) -> Cost:
-        """The cost of a release with Gaussian noise."""
+        """Return the cost of a release with Gaussian noise."""
         check_rho(rho)
         return cls(rho=rho)
 
     @classmethod
     def approximate(cls, epsilon: float, delta: float) -> Cost:
-        """The largest zCDP cost that stays within (epsilon, delta).
+        """Return the largest zCDP cost that stays within (epsilon, delta).
 
         >>> Cost.approximate(1.0, 1e-6).epsilon_at(1e-6) <= 1.0
         True
@@ -89,7 +89,7 @@ protection, large error) to 4 (weak protection, small error) is usual.
 
     @classmethod
     def sum(cls, costs: Iterable[Cost]) -> Cost:
-        """All of them on the same events: exact, and rounded up once.
+        """Return the cost of all of them on the same events: exact, and rounded up once.
 
         >>> Cost.sum([Cost.pure(0.1)] * 10).epsilon >= 10 * Fraction(0.1)
         True
@@ -118,7 +118,7 @@ protection, large error) to 4 (weak protection, small error) is usual.
         return self.rho == 0
 
     def epsilon_at(self, delta: float) -> float:
-        """The epsilon of the whole at this delta; infinite if there is a zCDP part and delta is 0.
+        """Return the epsilon of the whole at this delta; infinite if there is a zCDP part and delta is 0.
 
         The pure part is added as it is, or counted as epsilon**2/2 of zCDP, whichever gives less.
 

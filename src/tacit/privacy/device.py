@@ -86,7 +86,7 @@ class DeviceLoss:
             return log_of_ratio((true * often + (g - 1) * other) / (other * often + true + (g - 2) * other))
 
         def odds(if_one: Fraction, if_zero: Fraction) -> Fraction:
-            """A true one against a true zero, given the chances of the reports for a permanent one and zero."""
+            """Return the odds of a true one against a true zero, from a report's chances for each permanent bit."""
             return (true * if_one + (1 - true) * if_zero) / (other * if_one + (1 - other) * if_zero)
 
         always_one = odds(one**n_reports, zero**n_reports)

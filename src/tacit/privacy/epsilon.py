@@ -84,7 +84,7 @@ _ERROR: Final = Decimal("1e-45")  # more than what 60 digits may lose here
 
 @lru_cache(maxsize=4096)
 def epsilon_of_rho(rho: float, delta: float) -> float:
-    """The epsilon that rho-zCDP gives at this delta; never below the tight conversion.
+    """Return the epsilon that rho-zCDP gives at this delta; never below the tight conversion.
 
     >>> round(epsilon_of_rho(0.5, 1e-6), 4)
     5.2215
@@ -105,7 +105,7 @@ def epsilon_of_rho(rho: float, delta: float) -> float:
 
 @lru_cache(maxsize=4096)
 def largest_rho(epsilon: float, delta: float) -> float:
-    """The largest rho whose releases stay within (epsilon, delta).
+    """Return the largest rho whose releases stay within (epsilon, delta).
 
     >>> rho = largest_rho(1.0, 1e-6)
     >>> round(rho, 6), epsilon_of_rho(rho, 1e-6) <= 1.0
@@ -128,7 +128,7 @@ def largest_rho(epsilon: float, delta: float) -> float:
 
 
 def rho_of_epsilon(epsilon: float) -> float:
-    """A pure epsilon is epsilon**2 / 2 of zCDP (Bun2016); rounded up.
+    """Return the zCDP cost of a pure epsilon, epsilon**2 / 2 (Bun2016); rounded up.
 
     >>> rho_of_epsilon(1.0)
     0.5
@@ -137,7 +137,7 @@ def rho_of_epsilon(epsilon: float) -> float:
 
 
 def _offset(x: float, delta: float) -> float:
-    """The part of the bound without rho, at alpha = 1 + exp(x)."""
+    """Return the part of the bound without rho, at alpha = 1 + exp(x)."""
     inverse = math.exp(-x)  # of alpha - 1; a difference of logarithms would lose all digits of a tiny bound
     return -math.log1p(inverse) - (math.log(delta) + math.log1p(math.exp(x))) * inverse
 

@@ -198,7 +198,7 @@ class Guarantee:
         return (NOTHING, None) if self.replacement is None else (REPLACEMENT, self.replacement)
 
     def _of_persons(self, unit: Unit) -> tuple[str, ...]:
-        """The questions about persons that a unit answers, the longest first."""
+        """Return the questions about persons that a unit answers, the longest first."""
         if not unit.is_of_a_person:
             return ()
         ordered, own = (PERSON_DAY, *LONGER), person_in(unit.window)
@@ -378,12 +378,12 @@ _FORM: Final = re.compile("[0-9a-f]{32}")  # as ledger.chain.head_of writes them
 
 
 def heads_to_dict(heads: tuple[str, ...]) -> dict[str, Any]:
-    """The part of a document that holds heads; empty without any, so that its checksum stays what it was."""
+    """Return the part of a document that holds heads; empty without any, so that its checksum stays what it was."""
     return {_NAME: list(heads)} if heads else {}
 
 
 def heads_from_dict(content: Mapping[str, Any]) -> tuple[str, ...]:
-    """The heads in a document, or a TypeError for what are none."""
+    """Return the heads in a document, or a TypeError for what are none."""
     heads = content.get(_NAME, [])
     if not isinstance(heads, list) or not all(isinstance(head, str) and _FORM.fullmatch(head) for head in heads):
         raise TypeError(_NAME)

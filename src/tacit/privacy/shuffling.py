@@ -71,7 +71,7 @@ class Shuffled:
 
 
 def shuffled(epsilon: float, n_reports: int, *, delta: float, n_cells: int | None = None) -> Shuffled:
-    """The best bound that holds for reports of this local epsilon; with ``n_cells`` they are randomized response.
+    """Return the best bound for reports of this local epsilon; with ``n_cells``, of randomized response.
 
     >>> bound = shuffled(2.2, 29_388, delta=1e-6)
     >>> round(bound.epsilon, 2), bound.method
@@ -91,7 +91,7 @@ def shuffled(epsilon: float, n_reports: int, *, delta: float, n_cells: int | Non
 
 
 def closed_form(epsilon: float, n_reports: int, *, delta: float) -> float | None:
-    r"""The bound for any randomizer, Feldman2021, theorem 3.1.
+    r"""Return the bound for any randomizer, Feldman2021, theorem 3.1.
 
     .. math:: \ln\Bigl(1+\frac{e^\epsilon-1}{e^\epsilon+1}
               \Bigl(8\sqrt{\frac{e^\epsilon\ln(4/\delta)}n}+\frac{8e^\epsilon}n\Bigr)\Bigr)
@@ -107,7 +107,7 @@ def closed_form(epsilon: float, n_reports: int, *, delta: float) -> float | None
 
 
 def response_bound(epsilon: float, n_cells: int, n_reports: int, *, delta: float) -> float:
-    """The bound for randomized response over ``n_cells``: the least epsilon whose delta is small enough."""
+    """Return the bound for randomized response over ``n_cells``: the least epsilon whose delta is small enough."""
     _check(epsilon, n_reports, delta)
     check_at_least(2, n_cells=n_cells)
     counts = _ResponseCounts(epsilon, n_cells, min(n_reports, _MOST_REPORTS), tail=_TAIL * delta)
@@ -164,13 +164,13 @@ class _ResponseCounts:
         return np.where((count >= 0) & (count <= n), mass, 0.0)
 
     def _at_least(self, least: FloatArray, n: FloatArray) -> FloatArray:
-        """The chance that of n fair coins at least so many are heads."""
+        """Return the chance that of n fair coins at least so many are heads."""
         inside = np.maximum(least, 1)
         tail: FloatArray = self._special.betainc(inside, n - inside + 1, 0.5)
         return np.where(least > 0, tail, 1.0)
 
     def delta(self, epsilon: float) -> float:
-        r"""The sum of :math:`(P-e^{\epsilon'}Q)_+`, rounded up.
+        r"""Return the sum of :math:`(P-e^{\epsilon'}Q)_+`, rounded up.
 
         Given M and c it is a binomial probability times a linear function of the first cell's count.
         """

@@ -28,7 +28,7 @@ class NoiseSource(Protocol):
         """The head of the ledger that was paid; empty for a simulation."""
 
     def draw(self, release: str, input_digest: bytes) -> Randomness:
-        """The words from the first on, or a refusal."""
+        """Return the words from the first on, or a refusal."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +67,7 @@ class Spend:
 
     @classmethod
     def simulation(cls, cost: Cost, *, seed: int) -> Spend:
-        """A spend that nobody pays and that protects nobody: its noise follows from the seed."""
+        """Return a spend that nobody pays and that protects nobody: its noise follows from the seed."""
         return cls(
             identifier=f"simulation-{seed}",
             data_set="simulation",
@@ -78,7 +78,7 @@ class Spend:
         )
 
     def draw(self, release: str, input_digest: bytes) -> Randomness:
-        """The noise of a release, from its first word on: the same at every call.
+        """Return the noise of a release, from its first word on: the same at every call.
 
         Refused for another release than was paid for (a simulation takes any), for another input than before (a
         digest of the exact counts; empty for a counter, whose input is yet to come), and when it is finished.

@@ -77,12 +77,12 @@ class Unit:
 
     @classmethod
     def user_day(cls, *, most: int, most_per_cell: int = 0) -> Unit:
-        """All events of one person on one day, ``most`` of them at most."""
+        """Return the unit of all events of one person on one day, ``most`` of them at most."""
         return cls("user-day", most, most_per_cell)
 
     @classmethod
     def person(cls, *, most: int, most_per_cell: int = 0, window: str | None = None) -> Unit:
-        """All events of one person in a window, or in all that is released; ``most`` of them at most."""
+        """Return the unit of a person's events in a window, or in all that is released; ``most`` of them at most."""
         return cls("person", most, most_per_cell, window)
 
     @property
@@ -96,7 +96,7 @@ class Unit:
         return self.most
 
     def squared_sensitivity(self, n_cells: int = 1) -> int:
-        """The largest sum of squares by which one unit changes sums over ``n_cells`` cells each.
+        """Return the largest sum of squares by which one unit changes sums over ``n_cells`` cells each.
 
         No such sum changes by more than C = min(most, most_per_cell * n_cells), all of them together by ``most``. The
         sum of squares is largest where as many as possible change by C, and one by the rest.

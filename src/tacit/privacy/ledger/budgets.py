@@ -18,7 +18,7 @@ Budgets = dict[str, tuple[Budget, bool]]  # by data set: the budget, and whether
 
 
 def budgets(connection: sqlite3.Connection) -> Budgets:
-    """The budget of each data set and whether it was declared; the last word counts."""
+    """Return the budget of each data set and whether it was declared; the last word counts."""
     return {
         name: (Budget(epsilon, rho, delta), bool(is_declared))
         for name, epsilon, rho, delta, is_declared in connection.execute(
@@ -38,7 +38,7 @@ def declare_budget(connection: sqlite3.Connection, data_set: str, budget: Budget
 def agreed_budgets(
     connection: sqlite3.Connection, data_set: str, pasts: Iterable[Touched], cost: Cost, given: Budget | None
 ) -> Budgets:
-    """The budgets by name, the one that this release brings among them.
+    """Return the budgets by name, the one that this release brings among them.
 
     A budget given with a release is taken if none was declared before. If there is none at all the release itself is
     the budget, so that a second one must be allowed in words.
@@ -139,7 +139,7 @@ def _exhausted(
 
 
 def _fitting(past: Past, bill: Bill, room: Room | None) -> str:
-    """What would fit; where a person holds several units of the release, what that is for a person and for a unit."""
+    """Say what would fit; where a person holds several units of the release, for a person and for a unit."""
     if room is None or not (past.has_new and bill.is_of_persons):
         return str(room)
     times, unit = past.times_its_cost(bill), past.entries[NEW].unit
@@ -153,7 +153,7 @@ def _difference(after: Iterable[Cost], before: Iterable[Cost]) -> Cost:
 
 
 def _sums(costs: Iterable[Cost]) -> tuple[Fraction, Fraction]:
-    """The exact sums of epsilon and of rho."""
+    """Return the exact sums of epsilon and of rho."""
     costs = tuple(costs)
     return sum((Fraction(cost.epsilon) for cost in costs), Fraction()), sum(
         (Fraction(cost.rho) for cost in costs), Fraction()

@@ -59,7 +59,7 @@ class Chain:
 
 
 def head_of(mac: bytes) -> str:
-    """A MAC as it is shown: safe to publish, since nobody without the key learns from it."""
+    """Return a MAC as it is shown: safe to publish, since nobody without the key learns from it."""
     return mac[:_HEAD_BYTES].hex()
 
 
@@ -127,7 +127,7 @@ def is_whole(connection: sqlite3.Connection) -> bool:
 
 
 def _kinds(connection: sqlite3.Connection) -> list[str]:
-    """The tables with entries in the chain, all but the chain itself: tables of keys before what the keys are for."""
+    """Return the tables with entries in the chain, without the chain; tables of keys before what they are for."""
     names = [name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
     chained = (name for name in names if name != "chain" and not name.startswith("sqlite_"))
     return [_DESCRIPTION, *sorted(chained, key=lambda name: (not name.endswith(_WIPED), name))]
@@ -137,7 +137,7 @@ Entry = tuple[int, int, bytes]  # the first row, the last row, the digest of the
 
 
 def _one_by_one(connection: sqlite3.Connection, kind: str) -> Iterator[Entry]:
-    """An entry for each row."""
+    """Yield an entry for each row."""
     if kind == _DESCRIPTION:
         rows = connection.execute("SELECT type, name, tbl_name, sql FROM sqlite_master ORDER BY type, name")
         yield 0, 0, _digest(rows)
@@ -165,7 +165,7 @@ def _in_ranges(connection: sqlite3.Connection, kind: str, known: dict[int, tuple
 
 
 def _appended(connection: sqlite3.Connection, kind: str, known: dict[int, tuple[int, bytes]]) -> list[Entry]:
-    """One entry for all rows after the last that has one."""
+    """Return one entry for all rows after the last that has one."""
     done = max((last for last, _ in known.values()), default=0)
     (last,) = connection.execute(f'SELECT max(rowid) FROM "{kind}"').fetchone()
     if last is None or last <= done:
@@ -186,7 +186,7 @@ def _digest(rows: Iterable[Iterable[Any]]) -> bytes:
 
 
 def _packed(values: Iterable[Any]) -> bytes:
-    """A row as bytes, the same on every system: no two rows that differ, also in type, have the same."""
+    """Return a row as bytes, the same on every system: no two rows that differ, also in type, have the same."""
     return ascii(tuple(values)).encode()
 
 

@@ -91,7 +91,7 @@ class Remaining:
 
 
 def randomizations(connection: sqlite3.Connection) -> list[Randomization]:
-    """All randomizations, oldest first."""
+    """Return all randomizations, oldest first."""
     rows = connection.execute(
         "SELECT data_set, plan, epsilon, prior_epsilon, n_events, at, key IS NULL, id "
         "FROM randomization LEFT JOIN randomization_key ON randomization = id ORDER BY id"
@@ -103,7 +103,7 @@ def randomizations(connection: sqlite3.Connection) -> list[Randomization]:
 
 
 def spends(connection: sqlite3.Connection) -> list[SpendEntry]:
-    """All spends, oldest first."""
+    """Return all spends, oldest first."""
     rows = connection.execute(
         "SELECT identifier, data_set, release, epsilon, rho, min(day), max(day), count(DISTINCT day), "
         "is_forever, finished_at IS NOT NULL, at, unit, most, most_per_cell, window "
@@ -175,7 +175,7 @@ def unfinished(
     counts: bytes,
     selection: str,
 ) -> Randomization | None:
-    """The entry of the very same events under the same plan whose reports may still be drawn, if there is one.
+    """Return the entry of the very same events under the same plan whose reports may still be drawn, if there is one.
 
     Its rows were selected by the same settings. Of an entry of an earlier format that is not known, and stays so.
     """
@@ -192,7 +192,7 @@ def unfinished(
 
 
 def secret_of(connection: sqlite3.Connection, entry: Randomization) -> bytes:
-    """The secret of an entry; refused once its reports are written."""
+    """Return the secret of an entry; refused once its reports are written."""
     row = connection.execute("SELECT key FROM randomization_key WHERE randomization = ?", (entry.number,)).fetchone()
     if row is None:
         raise AlreadyRandomized(
@@ -202,7 +202,7 @@ def secret_of(connection: sqlite3.Connection, entry: Randomization) -> bytes:
 
 
 def head_at(connection: sqlite3.Connection, entry: Randomization) -> str:
-    """The head of the chain that an entry made; a ledger of an earlier format had others when it was migrated."""
+    """Return the head of the chain that an entry made; that of an earlier format changed when it was migrated."""
     (mac,) = connection.execute(
         "SELECT mac FROM chain WHERE kind = 'randomization' AND first = ? ORDER BY number LIMIT 1", (entry.number,)
     ).fetchone()
@@ -299,7 +299,7 @@ def spend_to_resume(
     days: Mapping[str, bytes] | None,
     input_digest: bytes,
 ) -> sqlite3.Row:
-    """The spend to resume: of those that fit the names the one of the same events, unfinished before finished."""
+    """Return the spend to resume: of those that fit the names that of the same events, unfinished ones first."""
     connection.row_factory = sqlite3.Row
     if identifier is None and (data_set is None or release is None):
         raise SettingError("a spend is resumed by its identifier, or by its data set and release. Give these.")
@@ -365,7 +365,7 @@ class LedgerNoise:
         return self.file.head
 
     def draw(self, release: str, input_digest: bytes) -> KeyedRandomness:
-        """The words of the key from the first on, for the release that was paid for and for the first input only."""
+        """Return the key's words from the first on, for the release that was paid for and the first input only."""
         with self.file.transaction() as connection:
             row = connection.execute(
                 "SELECT release, input, drawn, key FROM spend LEFT JOIN spend_key ON spend = id WHERE identifier = ?",
@@ -395,7 +395,7 @@ class LedgerNoise:
 
 
 def keyed(key: bytes, digest: bytes) -> bytes:
-    """A digest as it stands in the ledger: without the ledger's key nobody can try which counts it fits."""
+    """Return a digest as it stands in the ledger: without the ledger's key nobody can try which counts it fits."""
     if not isinstance(digest, bytes):
         raise SettingError("input_digest must be bytes. Give a digest of the exact counts.")
     return hmac.digest(key, digest, hashlib.sha256)

@@ -212,7 +212,7 @@ class LedgerFile:
 
     @contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:
-        """A connection in a transaction, which nobody else can follow up before its journal is overwritten.
+        """Open a connection in a transaction, which nobody else can follow up before its journal is overwritten.
 
         The journal holds pages as they were, and with them keys that were wiped.
         """
@@ -233,7 +233,7 @@ class LedgerFile:
 
     @contextmanager
     def _reading(self) -> Iterator[sqlite3.Connection]:
-        """A connection with the read lock; what a process that was killed left half written is undone first."""
+        """Open a connection with the read lock; what a process that was killed left half written is undone first."""
         try:
             with self._connected("ro") as connection:
                 _take_read_lock(connection)
@@ -283,7 +283,7 @@ def _take_read_lock(connection: sqlite3.Connection) -> None:
 
 
 def _mark(connection: sqlite3.Connection, key: bytes) -> bytes:
-    """A MAC of the file's bytes. SQLite reads them: a second handle on the file would drop its locks."""
+    """Return a MAC of the file's bytes. SQLite reads them: a second handle on the file would drop its locks."""
     return hmac.digest(key, hashlib.sha256(connection.serialize()).digest(), hashlib.sha256)
 
 
@@ -312,7 +312,7 @@ class KeyFile:
         return " (it is a link: name the file itself)" if self._ledger.is_symlink() else ""
 
     def read(self) -> bytes:
-        """The key; without it nobody can tell whether an entry was changed."""
+        """Return the key; without it nobody can tell whether an entry was changed."""
         lines = _lines(self.path, _KEY_WORDS)
         if lines is None:
             raise FormatError(
@@ -327,7 +327,7 @@ class KeyFile:
         raise FormatError(f"{self.path} is not the key of a ledger, or is damaged. Restore it; nothing was spent.")
 
     def made(self) -> bytes:
-        """The key, made if there is none."""
+        """Return the key, made if there is none."""
         if not self.path.exists():
             write_new(self.path, f"{_KEY_WORDS}\n{os.urandom(KEY_BYTES).hex()}\n".encode(), is_private=True)
         return self.read()
@@ -343,7 +343,7 @@ class CheckedFile:
         self.path: Final = ledger.with_name(f"{ledger.name}.checked")
 
     def read(self) -> tuple[str, bytes]:
-        """The head and the mark; empty if there is no note, or none that can be read."""
+        """Return the head and the mark; empty if there is no note, or none that can be read."""
         with suppress(ValueError, IndexError):
             lines = _lines(self.path, _CHECKED_WORDS) or []
             return lines[0], bytes.fromhex(lines[1])
@@ -365,7 +365,7 @@ class CheckedFile:
 
 
 def _lines(path: Path, words: str) -> list[str] | None:
-    """The lines after the first, which says what the file is; nothing if it cannot be read."""
+    """Return the lines after the first, which says what the file is; nothing if it cannot be read."""
     with suppress(OSError, ValueError):
         with path.open("rb") as file:
             first, *lines = file.read(_LONGEST).decode("ascii").splitlines()
@@ -479,7 +479,7 @@ def migrate(connection: sqlite3.Connection, path: Path) -> None:
 
 
 def about(connection: sqlite3.Connection, path: Path) -> tuple[int, bytes]:
-    """The format of a ledger and the key of its digests."""
+    """Return the format of a ledger and the key of its digests."""
     rows = connection.execute("SELECT format, key FROM about").fetchall()
     if len(rows) != 1 or not isinstance(rows[0][1], bytes) or len(rows[0][1]) != KEY_BYTES:
         raise FormatError(f"{path} has lost its key. Restore it from a copy; nothing was spent.")

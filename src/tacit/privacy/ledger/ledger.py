@@ -380,7 +380,7 @@ class Ledger:
         return keyed(self._file.key, digest) if digest else b""
 
     def data_sets(self) -> list[str]:
-        """The names of all data sets with an entry or a budget."""
+        """Return the names of all data sets with an entry or a budget."""
         with self._file.snapshot() as connection:
             rows = connection.execute(
                 "SELECT data_set FROM randomization UNION SELECT data_set FROM spend UNION SELECT data_set FROM budget"
@@ -477,7 +477,7 @@ class Ledger:
         counts_digest: bytes,
         selection: Mapping[str, str],
     ) -> Randomization | None:
-        """The entry of these very events whose reports were paid for and never finished, if there is one."""
+        """Return the entry of these very events whose reports were paid for and never finished, if there is one."""
         with self._file.snapshot() as connection:
             counts = keyed(self._file.key, counts_digest)
             return unfinished(connection, data_set, plan_id, days, counts, _written(selection))
@@ -488,12 +488,12 @@ class Ledger:
             return others_than(connection, (False, entry.number))
 
     def report_secret(self, entry: Randomization) -> bytes:
-        """The secret of an entry's reports, the same until they are written and wiped then."""
+        """Return the secret of an entry's reports, the same until they are written and wiped then."""
         with self._file.snapshot() as connection:
             return secret_of(connection, entry)
 
     def head_of(self, entry: Randomization) -> str:
-        """The head of the chain when an entry was written: the same whenever its reports are drawn."""
+        """Return the head of the chain when an entry was written: the same whenever its reports are drawn."""
         with self._file.snapshot() as connection:
             return head_at(connection, entry)
 
@@ -503,7 +503,7 @@ class Ledger:
             wipe_secret(connection, entry)
 
     def history(self) -> list[Randomization | SpendEntry]:
-        """All entries, oldest first."""
+        """Return all entries, oldest first."""
         with self._file.snapshot() as connection:
             entries: list[Randomization | SpendEntry] = [*randomizations(connection), *spends(connection)]
         return sorted(entries, key=lambda entry: entry.at)
