@@ -156,7 +156,7 @@ def _compare(words: NDArray[np.uint64], threshold: int, heads: NDArray[np.uint64
 
 @lru_cache(maxsize=64, typed=True)
 def _rounds_of(threshold: int) -> tuple[tuple[NDArray[np.uint8], int], ...]:
-    """The digits in each round, without zeros at the end of all, and the threshold that the digits after them make."""
+    """Return the digits of each round, without zeros at the end, and the threshold of the digits after them."""
     if not (isinstance(threshold, int) and 0 <= threshold <= COIN):
         raise SettingError(
             f"threshold must be a whole number from 0 to 2**{COIN_BITS}; got threshold={threshold}. "
@@ -173,7 +173,7 @@ def _rounds_of(threshold: int) -> tuple[tuple[NDArray[np.uint8], int], ...]:
 
 
 def _lanes_of_last(n_bits: int) -> np.uint64:
-    """The lanes of the last word that hold coins."""
+    """Return the lanes of the last word that hold coins."""
     return np.uint64((COIN - 1) >> (-n_bits % COIN_BITS))
 
 

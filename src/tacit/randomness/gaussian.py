@@ -93,7 +93,7 @@ def discrete_gaussian(count: int, variance: Fraction | float, *, randomness: Ran
 
 
 def gaussian_variance(variance: Fraction | float) -> float:
-    """The variance of discrete Gaussian noise: a little below the parameter where that is small.
+    """Return the variance of discrete Gaussian noise: a little below the parameter where that is small.
 
     >>> gaussian_variance(100), round(gaussian_variance(0.25), 4)
     (100.0, 0.215)
@@ -210,7 +210,7 @@ def _magnitude_distribution(variance: Fraction, weight: int, bits: int) -> Itera
 
 
 def _chance(exponent: Fraction, bits: int) -> Iterator[Enclosure]:
-    """The distribution of a coin that is 0 with probability exp(-exponent)."""
+    """Yield the distribution of a coin that is 0 with probability exp(-exponent)."""
     yield exp_minus(exponent, bits)
 
 

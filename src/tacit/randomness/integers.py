@@ -59,7 +59,7 @@ def integers_below(limits: tuple[int, ...] | range, n_rows: int, randomness: Ran
 
 @lru_cache(maxsize=64)
 def _tables(limits: tuple[int, ...] | range) -> tuple[NDArray[Any], NDArray[Any]]:
-    """The limits and their surplus in the type of the lanes they need, repeated to a multiple of eight."""
+    """Return the limits and their surplus in the type of the lanes they need, repeated to a multiple of eight."""
     if not (len(limits) and min(limits) >= 1 and max(limits) <= LARGEST_LIMIT):
         raise SettingError("limits must lie between 1 and 2**31. Give at least one.")
     lane = np.dtype(np.uint16 if max(limits) <= LARGEST_NARROW_LIMIT else np.uint32)

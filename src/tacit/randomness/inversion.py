@@ -81,12 +81,12 @@ def quotient(a: Enclosure, b: Enclosure, bits: int) -> Enclosure:
 
 
 def coarser(a: Enclosure, bits: int) -> Enclosure:
-    """The same enclosure with so many bits less."""
+    """Return the same enclosure with so many bits less."""
     return a[0] >> bits, -(-a[1] >> bits)
 
 
 def exact_positive(**setting: Fraction | float) -> Fraction:
-    """The fraction that a setting is, floats included, or an error where it is not a finite number above 0."""
+    """Return the fraction that a setting is, floats included, or an error where it is not a finite number above 0."""
     ((name, value),) = setting.items()
     if not isinstance(value, int | Fraction) or isinstance(value, bool) or value <= 0:
         check_positive(**{name: float(value) if isinstance(value, Fraction) else value})
@@ -150,7 +150,7 @@ class Inversion:
 
 
 def settle(distribution: Distribution, digits: int, bits: int, randomness: Randomness) -> int:
-    """The draw for a uniform number that begins with these digits, so many, and goes on with words of 64."""
+    """Return the draw for a uniform number that begins with these digits, so many, and goes on with words of 64."""
     while (drawn := _decided(distribution(bits), digits)) is None:
         digits = digits << 64 | int(randomness.words(1)[0])
         bits += 64
@@ -171,7 +171,7 @@ def _listed(distribution: Distribution, bits: int) -> list[int] | None:
 
 
 def _decided(cumulative: Iterator[Enclosure], digits: int) -> int | None:
-    """The draw for all numbers that begin with these digits, as many as the enclosures have bits, if it is one."""
+    """Return the draw for all numbers that begin with these digits, as many as enclosures have bits, or None."""
     k = 0
     for low, high in cumulative:
         if digits < low:
@@ -184,7 +184,7 @@ def _decided(cumulative: Iterator[Enclosure], digits: int) -> int | None:
 
 @cache
 def _buckets(guide_bits: int) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
-    """The first and the last digits of every bucket, in the order of the guide: the last digits of all come first."""
+    """Return the first and the last digits of every bucket, in the guide's order: last digits of all come first."""
     offset = 1 << guide_bits
     leading = [(length, offset + after) for length in range(64 - guide_bits) for after in range(offset)]
     first = [_LAST + offset - ((head + 1 << length) - 1) for length, head in leading]

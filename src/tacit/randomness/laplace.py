@@ -73,7 +73,7 @@ def discrete_laplace(count: int, rate: Fraction | float, *, randomness: Randomne
 
 
 def laplace_variance(rate: Fraction | float) -> float:
-    """The variance of discrete Laplace noise: 2 q / (1 - q)**2 with q = exp(-rate).
+    """Return the variance of discrete Laplace noise: 2 q / (1 - q)**2 with q = exp(-rate).
 
     >>> round(laplace_variance(math.log(2)), 12)
     4.0
