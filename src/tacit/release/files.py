@@ -114,7 +114,7 @@ def _about(release: Release, columns: Mapping[str, NDArray[Any]]) -> dict[str, A
 
 
 def checksum_of(release: Release) -> str:
-    """The checksum that a release's file has."""
+    """Return the checksum that a release's file has."""
     return str(_about(release, release.columns())["checksum"])
 
 
@@ -146,7 +146,7 @@ def _provenance(about: Mapping[str, Any], plan: Plan) -> Provenance:
 
 
 def _stated_before(about: Mapping[str, Any], statement: PrivacyStatement) -> dict[str, Any]:
-    """The statement of a file before the third format, whose one sum must be the provenance's."""
+    """Return the statement of a file before the third format, whose one sum must be the provenance's."""
     stated = dict(about["statement"])
     if stated.pop("prior_epsilon") != about["provenance"]["prior_epsilon"]:
         raise FormatError("the release's statement does not follow from its plan. Do not trust it; ask for it again.")

@@ -61,7 +61,7 @@ def join(releases: Sequence[Release]) -> Release:
 
 
 def _plan(parts: Sequence[Release]) -> Plan:
-    """The plan of the whole: as the last part's, with the names of all parts for integers."""
+    """Return the plan of the whole: as the last part's, with the names of all parts for integers."""
     names: list[int] = []
     for one in parts:
         joined = one.plan.mechanism == JOINED

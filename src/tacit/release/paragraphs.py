@@ -238,7 +238,7 @@ _OF_A_PERSON: Final = message("'their events are among the data' and 'they are n
 
 
 def _protected_unit(about: PrivacyStatement) -> Unit:
-    """The unit that the figures are for: its own, or less if others of the same events leave no more."""
+    """Return the unit that the figures are for: its own, or less if others of the same events leave no more."""
     if about.question in (PRESENCE, REPLACEMENT):
         return Unit()
     own, window = about.protected, window_asked(about.question)

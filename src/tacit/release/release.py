@@ -166,7 +166,7 @@ class Release:
             raise NotShown("the count asked for is suppressed. Ask for a longer time, or for more places.")
 
     def coarsen(self, *, time: str | None = None, place: str | None = None, kind: str | None = None) -> Release:
-        """The same release in larger periods or places, or by groups of kinds; "all" kinds leave none.
+        """Return the same release in larger periods or places, or by groups of kinds; "all" kinds leave none.
 
         Counts that were smoothed are added up; those that were projected, clipped or cut are refined again from sums.
         What is suppressed is missing from sums, which are then suppressed too.
@@ -207,7 +207,7 @@ class Release:
         refine: str | None = None,
         rules: Rules | None = None,
     ) -> Release:
-        """The same counts released otherwise, at no cost: added up, refined or shown in another way.
+        """Return the same counts released otherwise, at no cost: added up, refined or shown in another way.
 
         What is left out is as :meth:`of` has it, but for the level and the rules, which stay. Its version stays too.
         """
@@ -229,7 +229,7 @@ class Release:
         return replace(made, statement=replace(made.statement, version=self.version), version=self.version)
 
     def restated(self, prior: Guarantee, *, ledger_heads: tuple[str, ...]) -> Release:
-        """The same numbers with the statement that holds when other entries about the events promise ``prior``.
+        """Return the same numbers with the statement that holds when other entries about the events promise ``prior``.
 
         ``ledger_heads`` are those of the ledger that says so: an older one is refused to whoever shows it the release.
         """
@@ -246,7 +246,7 @@ class Release:
         return replace(self, unbiased=unbiased, refined=refined, statement=statement, file_checksum="")
 
     def columns(self) -> dict[str, NDArray[Any]]:
-        """The table, a row for every period, place and kind, zeros included; what rules suppress is NaN.
+        """Return the table, a row for every period, place and kind, zeros included; what rules suppress is NaN.
 
         Limits are rounded to whole numbers, as counts are, and errors to four digits; the noise models are not.
         """
@@ -305,7 +305,7 @@ class Release:
         return self.unbiased.totals is not None and self.unbiased.totals.shape == self.domain.grid
 
     def _without_suppressed(self) -> Release:
-        """The release without the counts that its rules suppress; periods without data are no secret and stay."""
+        """Return the release without the counts that its rules suppress; periods without data stay."""
         is_suppressed = self.statuses() == SUPPRESSED
         return replace(
             self,
@@ -378,7 +378,7 @@ class Release:
 
 
 def labels(domain: Domain) -> dict[str, NDArray[np.object_]]:
-    """The period, the place and, where there are kinds, the kind of every cell: one after another in a table's rows."""
+    """Return the period, the place and, where there are kinds, the kind of every cell, in the table's order."""
     names = {"period": domain.time.labels(), "place": domain.place.cells}
     if domain.kind is not None:
         names["kind"] = domain.kind.cells
@@ -392,7 +392,7 @@ def _refined(
     refine: str | Refinement | Callable[[Estimate], Estimate] | None,
     rules: Rules,
 ) -> tuple[Estimate, Estimate, str]:
-    """The estimate added up, the same refined, and the name of how."""
+    """Return the estimate added up, the same refined, and the name of how."""
     from tacit.postprocess.refinements import Refinement, best_refinement, refined_and_added_up, refinement_named
 
     unbiased = estimate.coarsen(**levels) if levels else estimate
@@ -417,7 +417,7 @@ CHANCE: Final = f"Chance alone does that in at most 1 of {round(1 / BY_CHANCE)} 
 
 
 def contradiction(release: Release, box: Box) -> Answer | None:
-    """The unbiased answer where its interval lies apart from that of the refined one; None where they overlap."""
+    """Return the unbiased answer where its interval lies apart from the refined one's; None where they overlap."""
     unbiased, refined = (answer(estimate, box, level=LEVEL) for estimate in (release.unbiased, release.refined))
     is_apart = unbiased.lower > refined.upper or refined.lower > unbiased.upper
     return unbiased if is_apart else None

@@ -160,7 +160,7 @@ class Rules:
         return found
 
     def statuses(self, counts: FloatArray, errors: FloatArray, time: TimeAxis) -> NDArray[np.object_]:
-        """The status of every cell: missing before suppressed, suppressed before greyed."""
+        """Return the status of every cell: missing before suppressed, suppressed before greyed."""
         found = self.judged(counts, errors)
         found[self.missing_bins(time)] = MISSING
         return found
@@ -195,7 +195,7 @@ class Rules:
         return len(self._missing_days())
 
     def _missing_days(self) -> NDArray[np.datetime64]:
-        """Every day without data, once, in order."""
+        """Return every day without data, once, in order."""
         spans = [np.arange(np.datetime64(low, "D"), np.datetime64(high, "D") + 1) for low, high in self.missing]
         return np.unique(np.concatenate(spans)) if spans else np.zeros(0, "datetime64[D]")
 
@@ -224,7 +224,7 @@ NO_RULES: Final = Rules()
 
 
 def _days_of(span: When) -> tuple[str, str]:
-    """The first and the last day of what a person wrote; of a time given as such, its day."""
+    """Return the first and the last day of what a person wrote; of a time given as such, its day."""
     span = span if isinstance(span, str) else str(span)[:10]
     first, _, last = span.partition("/")
     begin, end = (parse_period(part, setting="missing") for part in (first, last or first))
@@ -234,7 +234,7 @@ def _days_of(span: When) -> tuple[str, str]:
 
 
 def _days_covered(time: TimeAxis) -> tuple[NDArray[np.datetime64], NDArray[np.datetime64]]:
-    """The first and the last day of which each bin counts at least a part."""
+    """Return the first and the last day of which each bin counts at least a part."""
     starts = time.without_end().starts((time.n_bins or 1) + 1).astype("datetime64[s]")
     ends = starts[1:].copy()
     if time.covered_until is not None:

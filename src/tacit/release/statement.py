@@ -282,7 +282,7 @@ class PrivacyStatement:
         return " ".join((which, *map(gettext, (_GONE, *also, _NOT_PROTECTION))))
 
     def text(self) -> str:
-        """The statement as lines of plain text."""
+        """Return the statement as lines of plain text."""
         parts = self.paragraphs()
         return "\n".join(gettext("%(heading)s: %(text)s", heading=heading, text=text) for heading, text in parts)
 

@@ -71,7 +71,7 @@ class SyntheticRows:
         return int(self.counts.sum())
 
     def columns(self) -> dict[str, NDArray[Any]]:
-        """The table: an identifier that says synthetic, the period, the place, the kind, and the town where drawn."""
+        """Return the table: an identifier that says synthetic, period, place, kind, and the town where drawn."""
         domain, per_cell = self.release.domain, self.counts.ravel()
         cells, of_places = labels(domain), domain.place.gazetteer.levels if domain.place.gazetteer else ()
         width = max(6, len(str(self.n_rows)))

@@ -40,7 +40,7 @@ class Version:
 
     @classmethod
     def after(cls, former: Release, plan: Plan, estimate: Estimate) -> Version:
-        """The version that replaces a release made under the same plan by one of this estimate."""
+        """Return the version that replaces a release made under the same plan by one of this estimate."""
         check_replaceable(former, plan, is_simulation=estimate.provenance.is_simulation)
         was = former.version
         replaced_in = was.number if was.n_other else was.replaced_in
