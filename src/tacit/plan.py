@@ -174,7 +174,7 @@ class Plan:
         return hashlib.sha256(self.canonical_bytes()).hexdigest()[:32]
 
     def canonical_bytes(self) -> bytes:
-        """The bytes under the fingerprint: JSON with sorted keys and no spaces."""
+        """Return the bytes under the fingerprint: JSON with sorted keys and no spaces."""
         content = self.to_dict()
         del content["name"], content["fingerprint"]
         content["domain"] = self.domain.to_dict(with_end="time" in self.private, with_gazetteer=False)
@@ -187,7 +187,7 @@ class Plan:
         return self._own_layout.split(time_bins, np.asarray(columns, np.int64))
 
     def bounded_domain(self, n_public: int) -> Domain:
-        """The domain that a tally of ``n_public`` bins covers, with an end on its time axis."""
+        """Return the domain that a tally of ``n_public`` bins covers, with an end on its time axis."""
         if "time" in self.private or self.domain.time.n_bins is not None:
             return self.domain
         if n_public < 1:
@@ -204,7 +204,7 @@ class Plan:
         return Layout(self.private, domain.sizes)
 
     def in_bins(self, rows: NDArray[np.int64], domain: Domain) -> NDArray[np.int64]:
-        """A tally's rows for all public bins of a domain: zeros for those after its last report.
+        """Return a tally's rows for all public bins of a domain: zeros for those after its last report.
 
         Where nothing is public there is one bin, whatever number of rows the tally has.
         """
@@ -318,7 +318,7 @@ class Plan:
 
 
 def _threshold(value: str) -> int:
-    """A threshold from its hexadecimal digits; 2**64 has 17 of them and two for the sign of the base."""
+    """Return a threshold from its hexadecimal digits; 2**64 has 17 of them and two for the sign of the base."""
     if not isinstance(value, str) or len(value) > len(hex(COIN)):
         raise ValueError("thresholds")
     return int(value, 16)
