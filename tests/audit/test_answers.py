@@ -230,5 +230,5 @@ def test_counts_and_answers_are_checked():
         with pytest.raises(SettingError, match="counts must be a row of whole numbers"):
             audit_answers(lambda given: given, epsilon=1.0, counts=counts)
     lengths = iter(range(1, 10_000))
-    with pytest.raises(SettingError, match="as many answers"):
+    with pytest.raises(SettingError, match="the same number of answers"):
         audit_answers(lambda given: np.zeros(next(lengths)), epsilon=1.0, counts=2)

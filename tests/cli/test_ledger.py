@@ -46,7 +46,7 @@ def test_what_releases_would_come_to_is_said_and_nothing_is_written(tacit, tmp_p
     [
         (("--compose", "much"), "a cost must read"),
         (("--compose", "rho=0.1"), "no epsilon without a delta"),
-        (("--compose", "1", "--budget", "visits"), "beside no budget"),
+        (("--compose", "1", "--budget", "visits"), "adds up costs without a budget"),
     ],
 )
 def test_costs_that_cannot_be_composed_get_a_sentence(tacit, words, said):

@@ -39,7 +39,7 @@ def test_noting_wipes_the_key(ledger, forever):
 def test_only_a_release_for_ever_has_bins(ledger):
     days = ledger.spend(data_set="visits", release="table", cost=Cost.pure(1.0), days={"2018-01-01": b"x"})
     for name in (days.identifier, "nobody"):
-        with pytest.raises(SettingError, match="no release for ever"):
+        with pytest.raises(SettingError, match="holds no counter"):
             ledger.note_bins(name, {0: b"a"})
 
 

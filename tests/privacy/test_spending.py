@@ -231,7 +231,7 @@ class TestWhichEvents:
     def test_only_a_release_for_ever_receives_further_days(self, ledger):
         paid = spend(ledger)
         for name in (paid.identifier, "nobody"):
-            with pytest.raises(SettingError, match="no release for ever"):
+            with pytest.raises(SettingError, match="holds no counter"):
                 ledger.extend(name, OTHER_DAYS)
 
     @settings(max_examples=25)
@@ -591,7 +591,7 @@ class TestSpends:
     @pytest.mark.parametrize("name", ["", "  ", None, 7])
     def test_names_are_needed(self, ledger, name):
         for setting in ("data_set", "release"):
-            with pytest.raises(SettingError, match=f"{setting} must be a name"):
+            with pytest.raises(SettingError, match=f"{setting} must be a lasting name"):
                 spend(ledger, **{setting: name})
 
     def test_a_release_for_nothing_is_refused(self, ledger):

@@ -145,7 +145,7 @@ def test_the_calendar_is_that_of_the_period(smooth):
     assert list(years)[:2] == ["period", "year"]
     with pytest.raises(SettingError, match="a week may lie in two months"):
         wide_table(smooth.coarsen(time="week"), calendar=True)
-    with pytest.raises(SettingError, match="a month is no holiday"):
+    with pytest.raises(SettingError, match="holidays are days; these periods are of one month"):
         wide_table(smooth.coarsen(time="month"), holidays={})
 
 

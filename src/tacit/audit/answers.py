@@ -291,7 +291,7 @@ def many_of(build: Build, times: int = 1) -> BuildMany:
     def build_many(tables: IntArray) -> FloatArray:
         rows = [run(table.copy()) for table in tables]
         if len({row.size for row in rows}) != 1:
-            raise SettingError("every run must give as many answers. Give an array of one length.")
+            raise SettingError("every run must give the same number of answers. Give arrays of one length.")
         return np.array(rows)
 
     return build_many

@@ -163,7 +163,7 @@ class Command:
         except ValueError:
             raise SettingError("the command must write numbers, with blanks between them.") from None
         if len({len(row) for row in rows}) != 1 or not rows[0]:
-            raise SettingError("the command must write as many numbers in every line, one at least.")
+            raise SettingError("the command must write the same number of numbers in every line, at least one.")
         return np.array(rows, np.float64)
 
 
@@ -226,7 +226,7 @@ class _Numbers:
 
     def __call__(self, rows: Any) -> Table:
         if not isinstance(rows, np.ndarray) or rows.shape[1:] != self._shape:
-            raise SettingError("reports must all be numbers, as many in each. Give words where some are not.")
+            raise SettingError("reports must all be numbers, the same number in each. Give words where some are not.")
         return rows.astype(np.result_type(rows, self._kind), copy=False)
 
 

@@ -145,7 +145,7 @@ def _audited(
         _check_unclaimed(claim)
         return _audited_plan(agreed_plan(subject.plan), subject, runs, source, settings)
     if claim.rho is not None and (claim.values is not None or claim.epsilon is not None or claim.delta):
-        raise SettingError("--rho is the whole claim, of answers from --counts. Leave the others out.")
+        raise SettingError("--rho is a claim of its own, about --counts. Leave --epsilon, --delta and --values out.")
     if claim.epsilon is None and claim.rho is None:
         found = None if subject.function is None else plug_in_named(subject.function)
         if not is_local_randomizer(found):
@@ -168,7 +168,7 @@ def _audited_plan(
         return [audit_reports_of(mechanism, made, epsilon=plan.epsilon, n_reports=runs or _COMMAND_RUNS, **settings)]
     reports = dict(_reports_of(one, plan) for one in subject.made or ())
     if len(reports) < 2:
-        raise SettingError("reports of at least two values must be told apart. Give --made twice.")
+        raise SettingError("an audit compares reports of at least two values. Give --made twice.")
     fewest = min(map(len, reports.values()))
     # coins are fair, so that a little more than half of all may be asked of one value
     n_safe = max(200, int(2 * fewest - 8 * fewest**0.5))

@@ -134,7 +134,7 @@ def ledger(
         return
     if compose is not None:
         if (budget, epsilon, rho) != (None, None, None):
-            raise SettingError("costs are composed beside no budget. Leave --budget, --epsilon and --rho out.")
+            raise SettingError("--compose adds up costs without a budget. Leave --budget, --epsilon and --rho out.")
         _say_composed(compose, delta or 0.0)
         return
     book = opened_ledger(ledger)

@@ -107,7 +107,7 @@ def release(
         refinement_named(refine)  # a slip of the pen is told before the reports are read
     former = None if revises is None else Release.read(revises)
     if reports and refine != "likelihood":
-        raise SettingError("report files are for --refine likelihood alone. Leave --reports out, or refine so.")
+        raise SettingError("--reports is for --refine likelihood alone. Leave it out, or add: --refine likelihood")
     if is_release(tally) and (reports or former is not None):
         raise SettingError("--reports and --revises are for a tally. Leave them out, or give the tally.")
     with console.progress("Estimating counts"):

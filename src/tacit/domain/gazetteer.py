@@ -289,7 +289,7 @@ class TableReference:
             raise SettingError("named of a gazetteer must give names of columns. Correct them.")
         n_columns = (0, len(levels)) if "rows" in values else (len(levels),)  # a table that is carried needs no columns
         if not (_are_texts(levels) and _are_texts(columns) and len(columns) in n_columns):
-            raise SettingError("levels and columns of a gazetteer must be lists of as many names. Correct them.")
+            raise SettingError("levels and columns of a gazetteer must be lists of one length. Correct them.")
         if not _are_texts([values["name"], values["sha256"], values.get("path", "")]):
             raise SettingError("name, sha256 and path of a gazetteer must be texts. Correct them.")
         return cls(values["sha256"], values["name"], tuple(levels), tuple(columns), dict(named))

@@ -186,11 +186,13 @@ class SourceDescription:
             part = content.get(group, {})
             if not isinstance(part, Mapping) or not set(part) <= set(names):
                 raise FormatError(
-                    f"the description of the source has a part {group} with other than {', '.join(names)}."
+                    f"the part {group} of the description of the source may have {', '.join(names)}. Remove the rest."
                 )
             own |= part
         if not set(content) <= {"tacit_source", "format", "columns", "text", "values"}:
-            raise FormatError("the description of the source has parts other than columns, text and values.")
+            raise FormatError(
+                "the description of the source may have the parts columns, text and values. Remove others."
+            )
         _check_types(own)
         if "names" in own:
             own["names"] = tuple(own["names"])

@@ -227,7 +227,9 @@ def _calendar(time: TimeAxis, holidays: Mapping[str, str] | None) -> dict[str, N
     if time.step == "week":
         raise SettingError("a week may lie in two months and years. Write days or months, or leave the calendar out.")
     if holidays is not None and not has_day:
-        raise SettingError(f"a {time.step} is no holiday. Write the days, or leave the holidays out.")
+        raise SettingError(
+            f"holidays are days; these periods are of one {time.step}. Write the days, or leave holidays out."
+        )
     days, months = starts.astype("datetime64[D]"), starts.astype("datetime64[M]").astype(np.int64)
     columns: dict[str, NDArray[Any]] = {}
     if has_day:

@@ -84,8 +84,8 @@ def _check_neighbours(before: Release, after: Release) -> None:
     for one in (before, after):
         if not one.plan.is_central or one.plan.mechanism == "counter":
             raise SettingError(
-                "releases of a curator's counts can be joined. Reports of one plan are tallied together, and a counter "
-                "goes on by itself."
+                "only releases of a curator's counts can be joined. Reports of one plan are tallied together, and a "
+                "counter goes on by itself."
             )
         if one.has_gaps:
             raise SettingError("counts are suppressed in a release, and gone. Join the releases they were made from.")

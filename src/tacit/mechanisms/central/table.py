@@ -66,7 +66,7 @@ def _tables(plan: Plan) -> MarginalTables:
     integers = dict(plan.thresholds)
     shares = tuple(integers.pop(f"share {name}", 0) for name in NAMES)
     if integers:
-        raise SettingError("shares belong to tables that are known.")
+        raise SettingError("shares must be those of known tables. Make the plan again.")
     return MarginalTables(plan.domain.sizes, shares, _cost(plan), unit=plan.protected_unit)
 
 

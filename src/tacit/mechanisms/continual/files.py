@@ -310,7 +310,7 @@ class CounterFiles:
             return None
         if self.ledger is None:
             raise SettingError(
-                "a counter must tell the ledger that it was paid from what it counts. Give that ledger; "
+                "a counter needs the ledger that paid for it, to note what it counts. Give that ledger; "
                 "nothing was counted."
             )
         self.ledger.verify([*stream.ledger_heads, *heads])

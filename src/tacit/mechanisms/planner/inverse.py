@@ -87,7 +87,7 @@ def least_epsilon(situation: Situation, questions: Iterable[Question], target: T
     """
     asked = tuple(questions)
     if situation.rho is not None:
-        raise SettingError("an epsilon is looked for where epsilon is spent; got rho. Leave rho out.")
+        raise SettingError("rho must be left out where the least epsilon is asked for; got a rho. Leave it out.")
 
     def miss(log_epsilon: float) -> float:
         compared = compare(situation.with_epsilon(math.exp(log_epsilon)), asked)

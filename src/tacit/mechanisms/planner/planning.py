@@ -38,7 +38,7 @@ class Wanted:
     def n_bins(self) -> int:
         """The number of periods; a domain without an end has none."""
         if self.domain.time.n_bins is None:
-            raise SettingError("errors can be predicted for a time that ends.", remedy=Remedy.GIVE_LAST_DAY)
+            raise SettingError("errors can be predicted only for a time that ends.", remedy=Remedy.GIVE_LAST_DAY)
         return self.domain.time.n_bins
 
     def situation(self, epsilon: float | None, n_events: float = _ANY_NUMBER) -> Situation:

@@ -327,7 +327,7 @@ def note_bins(
     """Note digests of the counts of bins, wipe the key that whoever counts has, or refuse other counts."""
     row = connection.execute("SELECT id, is_forever FROM spend WHERE identifier = ?", (identifier,)).fetchone()
     if row is None or not row[1]:
-        raise SettingError(f"the ledger holds no release for ever called {identifier}. Use the one it was paid from.")
+        raise SettingError(f"the ledger holds no counter {identifier}. Use the ledger that paid for it.")
     number = row[0]
     noted = dict(
         connection.execute(

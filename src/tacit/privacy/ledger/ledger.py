@@ -264,7 +264,7 @@ class Ledger:
                 "SELECT id, data_set, release, is_forever FROM spend WHERE identifier = ?", (identifier,)
             ).fetchone()
             if row is None or not row[3]:
-                raise SettingError(f"{self.path} holds no release for ever called {identifier}. Use its own ledger.")
+                raise SettingError(f"{self.path} holds no counter {identifier}. Use the ledger that paid for it.")
             number, data_set, release, _ = row
             check_declared(connection, data_set, days)
             past = Past.of(connection)
@@ -516,4 +516,4 @@ def _written(selection: Mapping[str, str]) -> str:
 def _check_names(**names: str) -> None:
     for setting, name in names.items():
         if not (isinstance(name, str) and name.strip()):
-            raise SettingError(f"{setting} must be a name that lasts; got {setting}={name!r}.")
+            raise SettingError(f"{setting} must be a lasting name; got {setting}={name!r}. Give it one.")
