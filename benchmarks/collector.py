@@ -37,8 +37,8 @@ from tacit.collection.wire import MessageFormat  # noqa: E402
 from tacit.domain import Domain, PlaceAxis, TimeAxis  # noqa: E402
 from tacit.mechanisms.registry import plan_for  # noqa: E402
 from tacit.randomness import SecureRandomness  # noqa: E402
-from tacit.service.access import Limits  # noqa: E402
 from tacit.service.app import MESSAGE_TYPE, Collector, make_app  # noqa: E402
+from tacit.service.settings import Settings  # noqa: E402
 from tacit.service.store import Outcome, Store  # noqa: E402
 from tacit.service.survey import Survey  # noqa: E402
 
@@ -106,7 +106,7 @@ def serve(kind: str, database: str, port: int) -> None:
         store = (Forgetful if kind == "discard" else Store)(database)
         store.add_survey(survey())
         folder = Path(tempfile.mkdtemp())
-        app = make_app(Collector(store, folder, limits=Limits(per_second=1e9, close_every=3600)))
+        app = make_app(Collector(store, folder, settings=Settings(per_second=1e9, close_every=3600)))
     uvicorn.run(app, port=port, access_log=False, log_level="error")
 
 

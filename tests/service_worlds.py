@@ -22,8 +22,9 @@ from tacit.collection.wire import MessageFormat
 from tacit.domain import Domain, PlaceAxis, TimeAxis
 from tacit.mechanisms.registry import plan_for
 from tacit.randomness import SecureRandomness
-from tacit.service.store import Scope, Store
+from tacit.service.store import Store
 from tacit.service.survey import Survey
+from tacit.service.tokens import Scope
 
 NOON = datetime(2026, 11, 17, 12, tzinfo=UTC)
 TODAY = 16
@@ -40,6 +41,25 @@ def message(survey: Survey, days: list[int] | np.ndarray, places: list[int] | np
     """Reports of events on these days, at place 3 where no places are named."""
     places = np.full(len(days), 3) if places is None else np.asarray(places)
     return survey.form.randomize(np.asarray(days), places, randomness=SecureRandomness())
+
+
+def free_port() -> int:
+    """A port at which nobody listens."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def when_up(port: int, process: subprocess.Popen[bytes]) -> None:
+    """Wait until a collector answers."""
+    for _ in range(2400):
+        try:
+            urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=5).read()
+            return
+        except OSError:
+            time.sleep(0.05)
+            assert process.poll() is None, "the collector did not start"
+    raise AssertionError("the collector does not answer")
 
 
 @dataclass
@@ -61,14 +81,7 @@ class Running:
         command = [sys.executable, "-c", code, *words]
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=log)
-        for _ in range(2400):
-            try:
-                urllib.request.urlopen(f"http://127.0.0.1:{self.port}/health", timeout=5).read()
-                return
-            except OSError:
-                time.sleep(0.05)
-                assert self.process.poll() is None, "the collector did not start"
-        raise AssertionError("the collector does not answer")
+        when_up(self.port, self.process)
 
     def stop(self, how: int = signal.SIGKILL) -> int:
         """Kill it, or ask it to end; returns its exit code."""
@@ -83,9 +96,7 @@ def collector(database: str, folder: Path, survey: Survey) -> Iterator[tuple[Run
     store = Store(database)
     store.add_survey(survey)
     token = store.tokens.new(Scope.WRITE, survey.id)
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     url = f"http://127.0.0.1:{port}/v1/surveys/{survey.id}"
     running = Running(url, database, folder, port, folder.with_name("log"))
     running.start()

@@ -14,11 +14,12 @@ from service_worlds import DAYS, NOON, TODAY, message, survey_of
 from tacit.counts.tally import Tally
 from tacit.plan import Plan
 from tacit.release import Release
-from tacit.service.access import Limits
 from tacit.service.app import MESSAGE_TYPE, Collector, make_app
 from tacit.service.openapi import document
 from tacit.service.refusals import STATUS, Reason
-from tacit.service.store import Scope, Store
+from tacit.service.settings import Settings
+from tacit.service.store import Store
+from tacit.service.tokens import Scope
 
 SURVEY = survey_of(late=1)
 REPORTS = "/v1/surveys/visits/reports"
@@ -36,11 +37,11 @@ class Clock:
 class World:
     """A collector of one survey with all of its tokens, and a client to ask it."""
 
-    def __init__(self, store, folder, survey=SURVEY, limits=None):
+    def __init__(self, store, folder, survey=SURVEY, settings=None):
         self.store, self.clock = store, Clock()
         self.store.add_survey(survey)
         self.tokens = {scope: store.tokens.new(scope, survey.id, name=f"of-{scope.value}") for scope in Scope}
-        self.collector = Collector(store, folder, limits=limits, clock=self.clock)
+        self.collector = Collector(store, folder, settings=settings, clock=self.clock)
         self.client = TestClient(make_app(self.collector), raise_server_exceptions=False)
 
     def headers(self, scope, kind=None):
@@ -173,7 +174,7 @@ def test_an_open_survey_needs_none(tmp_path):
 
 def test_limits_on_size_and_rate(tmp_path):
     store = Store(f"sqlite:///{tmp_path / 'a.sqlite'}")
-    made = World(store, tmp_path, limits=Limits(most_bytes=200, per_second=0.0001))
+    made = World(store, tmp_path, settings=Settings(most_bytes=200, per_second=0.0001))
     made.collector.access._buckets[made.tokens[Scope.WRITE]] = made.collector.access.bucket("x")
     made.collector.access._buckets[made.tokens[Scope.WRITE]].left = 2
     made.collector.access._buckets[made.tokens[Scope.WRITE]].rate = 2

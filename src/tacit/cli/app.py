@@ -39,6 +39,7 @@ COMMANDS: Final = {
     "audit": "Bound from below what a mechanism gives away, and refute its claim where the bound is larger.",
     "counter": "Publish a running count after every period, at one price for ever.",
     "serve": "Collect randomized reports over the network, count each once, and answer questions about them.",
+    "collector": "Surveys, tokens and backups of a collector, beside the server or while none runs.",
     "send": "Randomize every event under a survey's plan, record it, and send the reports until they are counted.",
     "ledger": "What was spent on which data set, what remains, what is promised, and budgets.",
 }
@@ -63,7 +64,7 @@ def load_command(name: str) -> Any:
     group: typer.Typer | None = getattr(module, "app", None)
     if group is None:
         group = new_group(name)
-        group.command(name, no_args_is_help=name != "demo")(getattr(module, name))
+        group.command(name, no_args_is_help=name not in ("demo", "serve"))(getattr(module, name))
     return typer.main.get_command(group)
 
 

@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from tacit._base.extras import require
 from tacit.cli import console
-from tacit.cli.sources import agreed_plan
+from tacit.cli.collector_options import (
+    Config,
+    Late,
+    Open,
+    SurveyName,
+    check_installed,
+    made_survey,
+    opened_store,
+    say_tokens,
+    setting,
+)
 from tacit.errors import SettingError
+from tacit.service.settings import SurveySettings, read_settings
 
 
 def serve(
@@ -18,50 +29,56 @@ def serve(
         Path | None,
         typer.Argument(metavar="[PLAN]", help="A plan, made by: tacit plan. Its survey is made if it is not there."),
     ] = None,
-    survey: Annotated[
-        str | None, typer.Option(help="The survey's name in addresses (default: the plan's name).", metavar="NAME")
-    ] = None,
-    late: Annotated[int, typer.Option(help="For how many periods after its own a report is still taken.", min=0)] = 1,
-    open_: Annotated[bool, typer.Option("--open", help="Let anybody send reports, without a token.")] = False,
-    store: Annotated[
-        str,
-        typer.Option(
-            help="Where counts are kept: sqlite:///FILE or postgresql://USER@HOST/NAME.", envvar="TACIT_STORE"
-        ),
-    ] = "sqlite:///collector.sqlite",
-    folder: Annotated[
-        Path, typer.Option(help="Where the reports of closed periods are written.", envvar="TACIT_COLLECTED")
-    ] = Path("collected"),
-    host: Annotated[str, typer.Option(help="The address to listen at.", envvar="TACIT_HOST")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="The port to listen at.", envvar="TACIT_PORT")] = 8420,
+    survey: SurveyName = None,
+    late: Late = 1,
+    open_: Open = False,
+    config: Config = None,
+    store: Annotated[str | None, setting("store")] = None,
+    folder: Annotated[Path | None, setting("folder")] = None,
+    host: Annotated[str | None, setting("host")] = None,
+    port: Annotated[int | None, setting("port")] = None,
+    most_bytes: Annotated[int | None, setting("most_bytes")] = None,
+    per_second: Annotated[float | None, setting("per_second")] = None,
+    close_every: Annotated[float | None, setting("close_every")] = None,
+    grace: Annotated[int | None, setting("grace")] = None,
 ) -> None:
     """Collect randomized reports over the network, count each once, and answer questions about them.
 
+    An option comes before a variable of the environment, a variable before the file of --config.
+
     Example: [bold]tacit serve plan.toml --survey visits[/bold]
     """
-    for module in ("starlette", "uvicorn", "msgspec", "sqlalchemy"):
-        require(module, extra="service")
-    from tacit.collection.wire import MessageFormat
-    from tacit.service import serving
-    from tacit.service.store import Scope, Store
-    from tacit.service.survey import Survey
-
-    kept = Store(store)
-    if plan is None and not kept.surveys():
-        raise SettingError("there is no survey yet. Name a plan: tacit serve plan.toml")
-    if not kept.tokens.has_admin():
-        console.say(f"Administrator's token, shown once: {kept.tokens.new(Scope.ADMIN)}")
+    check_installed()
+    given = {
+        **{"store": store, "folder": folder, "host": host, "port": port, "most_bytes": most_bytes},
+        **{"per_second": per_second, "close_every": close_every, "grace": grace},
+    }
+    settings, named = read_settings(config, given)
     if plan is not None:
-        agreed = agreed_plan(plan)
-        named = Survey(survey or agreed.name, MessageFormat.of(agreed), late, open_)
-        is_new = named.id not in [one.id for one in kept.surveys()]
-        kept.add_survey(named)
-        if is_new:
-            if not open_:
-                console.say(
-                    f"Token to send reports to {named.id}, shown once: {kept.tokens.new(Scope.WRITE, named.id)}"
-                )
-            console.say(f"Token to read counts of {named.id}, shown once: {kept.tokens.new(Scope.READ, named.id)}")
+        named = [*named, SurveySettings(survey or "", plan, late, open_)]
+    elif survey is not None:
+        raise SettingError("--survey names the survey of a plan. Name the plan too: tacit serve plan.toml")
+    surveys = [made_survey(one) for one in named]
+    from tacit.service import serving
+    from tacit.service.starting import add_surveys, first_tokens
+    from tacit.service.tokens import Scope
+
+    kept = opened_store(settings)
+    if not surveys and not kept.surveys():
+        raise SettingError("there is no survey yet. Name a plan: tacit serve plan.toml")
+    new = add_surveys(kept, surveys)
+    if settings.admin_token is not None:
+        kept.tokens.configure_admin(settings.admin_token)
+    if sys.stdout.isatty():
+        if not kept.tokens.has_admin():
+            say_tokens({Scope.ADMIN: kept.tokens.new(Scope.ADMIN)})
+        for one in new:
+            say_tokens(first_tokens(kept, one), one.id)
+    elif new or not kept.tokens.has_admin():
+        # what is not a terminal is a log, and a log is kept
+        console.say("No token is shown here, for this is no terminal. Make them with: tacit collector token")
     for one in kept.surveys():
-        console.say(f"Survey {one.id}: http://{host}:{port}/v1/surveys/{one.id}/plan")
-    serving.serve(kept, folder, host=host, port=port)
+        console.say(f"Survey {one.id}: http://{settings.host}:{settings.port}/surveys/{one.id}")
+    console.say(f"Operator: http://{settings.host}:{settings.port}/operator")
+    sys.stdout.flush()
+    serving.serve(kept, settings)

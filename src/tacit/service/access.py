@@ -15,20 +15,12 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from tacit.service.refusals import Reason, Refused
-from tacit.service.store import Scope, Store
+from tacit.service.settings import Settings
+from tacit.service.store import Store
 from tacit.service.survey import Survey
+from tacit.service.tokens import Scope
 
 _MOST_KEPT: Final = 10_000  # tokens that are remembered, some megabytes; with more of them all are asked for again
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """What one collector takes. ``per_second`` are messages of one token, or of all who need none."""
-
-    most_bytes: int = 16 << 20
-    per_second: float = 1000.0
-    close_every: float = 60.0
-    """Seconds between two looks for periods to close."""
 
 
 @dataclass(slots=True)
@@ -53,8 +45,8 @@ class Bucket:
 class Access:
     """The store's surveys and tokens, as requests ask for them."""
 
-    def __init__(self, store: Store, limits: Limits) -> None:
-        self._store, self.limits = store, limits
+    def __init__(self, store: Store, settings: Settings) -> None:
+        self._store, self._settings = store, settings
         self._buckets: dict[str, Bucket] = {}
         self._allowed: dict[tuple[str, Scope, str], float] = {}
 
@@ -90,7 +82,7 @@ class Access:
     def bucket(self, sender: str) -> Bucket:
         if len(self._buckets) > _MOST_KEPT:
             self._buckets.clear()
-        rate = self.limits.per_second
+        rate = self._settings.per_second
         return self._buckets.setdefault(sender, Bucket(rate, rate))
 
     async def body(self, request: Request) -> bytes:
@@ -98,9 +90,9 @@ class Access:
         parts, size = [], 0
         async for part in request.stream():
             size += len(part)
-            if size > self.limits.most_bytes:
+            if size > self._settings.most_bytes:
                 raise Refused(
-                    Reason.TOO_LARGE, f"a message has at most {self.limits.most_bytes:,} bytes. Send it in parts."
+                    Reason.TOO_LARGE, f"a message has at most {self._settings.most_bytes:,} bytes. Send it in parts."
                 )
             parts.append(part)
         return b"".join(parts)

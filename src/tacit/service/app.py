@@ -26,13 +26,15 @@ from tacit import collection
 from tacit.collection.wire.message import ID_BYTES
 from tacit.counts.provenance import Provenance
 from tacit.errors import TacitError
-from tacit.service.access import Access, Limits, in_json
+from tacit.service.access import Access, in_json
 from tacit.service.ingest import Ingest
+from tacit.service.logs import log
 from tacit.service.mixing import close_due
 from tacit.service.openapi import document
 from tacit.service.operator import Operator
 from tacit.service.reading import Reading
 from tacit.service.refusals import Reason, Refused, problem, reason_of
+from tacit.service.settings import Settings
 from tacit.service.store import Store
 from tacit.service.survey import Survey
 
@@ -50,7 +52,6 @@ _POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; "
     "frame-ancestors 'none'"
 )
-_LOG: Final = logging.getLogger("tacit.service")
 
 
 class SingleReport(msgspec.Struct, forbid_unknown_fields=True):
@@ -71,12 +72,12 @@ class Collector:
         store: Store,
         folder: Path,
         *,
-        limits: Limits | None = None,
+        settings: Settings | None = None,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
-        self.store, self.folder, self.limits, self.clock = store, folder, limits or Limits(), clock
+        self.store, self.folder, self.settings, self.clock = store, folder, settings or Settings(), clock
         self.ingest = Ingest(store, clock=clock)
-        self.access = Access(store, self.limits)
+        self.access = Access(store, self.settings)
         self.operator = Operator(store, self.access, folder, clock)
         self.reading = Reading(store, self.access, folder)
 
@@ -120,16 +121,25 @@ class Collector:
     async def tend(self) -> None:
         """Close what is due and write down refusals, again and again until cancelled."""
         while True:
-            await asyncio.sleep(self.limits.close_every)
+            await asyncio.sleep(self.settings.close_every)
             await self.tend_once()
 
     async def tend_once(self) -> None:
+        """Do it once; what fails for one survey does not keep the others from closing."""
         try:
             await run_in_threadpool(self.ingest.flush)
-            for survey in await run_in_threadpool(self.store.surveys):
-                await run_in_threadpool(close_due, self.store, survey, self.clock(), self.folder)
+            surveys = await run_in_threadpool(self.store.surveys)
         except Exception as error:
-            _LOG.error("closing periods failed: %s", reason_of(error).value)
+            log("store-failed", level=logging.ERROR, error=error, reason=reason_of(error).value)
+            return
+        for survey in surveys:
+            try:
+                files = await run_in_threadpool(close_due, self.store, survey, self.clock(), self.folder)
+            except Exception as error:
+                log("not-closed", level=logging.ERROR, error=error, survey=survey.id, reason=reason_of(error).value)
+            else:
+                if files:
+                    log("closed", survey=survey.id, periods=len(files))
 
     @asynccontextmanager
     async def running(self, _: Starlette) -> AsyncIterator[None]:
@@ -168,7 +178,7 @@ def make_app(collector: Collector) -> Starlette:
 async def _problem(request: Request, error: Exception) -> Response:
     status, content, headers = problem(error)
     if reason_of(error) is Reason.FAULT and not isinstance(error, ClientDisconnect):
-        _LOG.error("a fault: %s", type(error).__name__)
+        log("fault", level=logging.ERROR, error=error)
     return Response(msgspec.json.encode(content), status, headers, "application/problem+json")
 
 

@@ -17,7 +17,8 @@ from starlette.routing import Route
 
 from tacit.service.access import Access, in_json
 from tacit.service.mixing import close_due
-from tacit.service.store import EVERY_SURVEY, Scope, Store
+from tacit.service.store import Store
+from tacit.service.tokens import EVERY_SURVEY, Scope
 
 
 class Operator:

@@ -17,8 +17,9 @@ from tacit.release import Release
 from tacit.service.access import Access, asked, in_json
 from tacit.service.mixing import report_file
 from tacit.service.refusals import Reason, Refused
-from tacit.service.store import Scope, Store
+from tacit.service.store import Store
 from tacit.service.survey import Survey
+from tacit.service.tokens import Scope
 
 
 class Reading:

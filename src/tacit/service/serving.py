@@ -2,34 +2,66 @@
 
 from __future__ import annotations
 
-import logging
+import signal
+import socket
 import sys
-from pathlib import Path
-from typing import Final
+from collections.abc import Iterator
+from contextlib import contextmanager
 
+from tacit import __version__
 from tacit._base.extras import require
 from tacit._base.files import make_folders
-from tacit.service.access import Limits
+from tacit.errors import SettingError
 from tacit.service.app import Collector, make_app
+from tacit.service.logs import log, write_logs
+from tacit.service.settings import Settings
 from tacit.service.store import Store
 
-_GRACE_SECONDS: Final = 20  # for requests that were begun; a transaction takes far less
-_LINE: Final = '{"at":"%(asctime)s","level":"%(levelname)s","what":"%(message)s"}'
 
+def serve(store: Store, settings: Settings) -> None:
+    """Listen until told to stop; what was acknowledged is on the disk whatever happens.
 
-def serve(store: Store, folder: Path, *, host: str, port: int, limits: Limits | None = None) -> None:
-    """Listen until told to stop; what was acknowledged is on the disk whatever happens."""
+    At SIGTERM or SIGINT no more connections are taken, requests that were begun are answered for ``settings.grace``
+    seconds at most, and the call returns.
+    """
     uvicorn = require("uvicorn", extra="service")
-    make_folders(folder)
-    logging.basicConfig(level=logging.INFO, stream=sys.stderr, format=_LINE)
-    # no access log and no proxy headers: who asked is nobody's business
-    uvicorn.run(
-        make_app(Collector(store, folder, limits=limits)),
-        host=host,
-        port=port,
-        access_log=False,
-        proxy_headers=False,
-        server_header=False,
-        log_config=None,
-        timeout_graceful_shutdown=_GRACE_SECONDS,
-    )
+    make_folders(settings.folder)
+    with _listening(settings.host, settings.port) as listening:
+        write_logs(sys.stderr)
+        log("started", version=__version__, surveys=len(store.surveys()))
+        # no access log and no proxy headers: who asked is nobody's business
+        config = uvicorn.Config(
+            make_app(Collector(store, settings.folder, settings=settings)),
+            access_log=False,
+            proxy_headers=False,
+            server_header=False,
+            log_config=None,
+            timeout_graceful_shutdown=settings.grace,
+        )
+        with _deaf_to_signals():
+            uvicorn.Server(config).run(sockets=[listening])
+    store.close()
+    log("stopped")
+
+
+def _listening(host: str, port: int) -> socket.socket:
+    """A socket that listens; one that cannot be had is refused before anything is started."""
+    try:
+        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
+        return socket.create_server((host, port), family=family)
+    except OSError as problem:
+        raise SettingError(
+            f"{host} port {port} cannot be listened at ({problem.strerror}). Choose another host or port, or stop what "
+            "listens there."
+        ) from None
+
+
+@contextmanager
+def _deaf_to_signals() -> Iterator[None]:
+    """The server raises the signal that stopped it once more at the end; here it has done its work."""
+    before = {one: signal.signal(one, lambda *_: None) for one in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        yield
+    finally:
+        for one, handler in before.items():
+            signal.signal(one, handler)

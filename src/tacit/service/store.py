@@ -13,6 +13,7 @@ import secrets
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from enum import Enum, unique
+from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
@@ -29,7 +30,7 @@ from tacit.errors import SettingError
 from tacit.plan import Plan
 from tacit.service.migrations import upgrade
 from tacit.service.refusals import Reason, Refused
-from tacit.service.schema import ALARM, PERIOD, REFUSAL, RUN, SEEN, SURVEY, TALLY
+from tacit.service.schema import ALARM, METADATA, PERIOD, REFUSAL, RUN, SEEN, SURVEY, TALLY
 from tacit.service.survey import Addition, Survey
 from tacit.service.tokens import EVERY_SURVEY as EVERY_SURVEY
 from tacit.service.tokens import Scope as Scope
@@ -74,6 +75,40 @@ class Store:
         """A transaction that changes nothing; in SQLite it waits for no writer."""
         with _as_refusals(), self._reader.begin() as connection:
             yield connection
+
+    @contextmanager
+    def snapshot(self) -> Iterator[sa.Connection]:
+        """A transaction that sees the store as it is at its first question, whatever is written meanwhile."""
+        level = {} if self._engine.dialect.name == "sqlite" else {"isolation_level": "REPEATABLE READ"}
+        with _as_refusals(), self._reader.execution_options(**level).begin() as connection:
+            yield connection
+
+    @contextmanager
+    def writing(self) -> Iterator[sa.Connection]:
+        """A transaction for rows that come from another store."""
+        with self._begin() as connection:
+            yield connection
+
+    def n_rows(self) -> int:
+        """How many rows there are in all tables."""
+        with self._reading() as connection:
+            counts = [sa.select(sa.func.count()).select_from(table) for table in METADATA.sorted_tables]
+            return sum(int(connection.execute(one).scalar_one()) for one in counts)
+
+    def size(self) -> int:
+        """Return how many bytes the store takes on its disk."""
+        if self._engine.dialect.name == "postgresql":
+            with self._reading() as connection:
+                return int(connection.execute(sa.text("SELECT pg_database_size(current_database())")).scalar_one())
+        path = Path(str(self._engine.url.database))
+        return sum(one.stat().st_size for one in (path, path.with_name(f"{path.name}-wal")) if one.exists())
+
+    def database(self) -> str:
+        """The database and its version."""
+        with self._reading() as connection:
+            asked = "SELECT sqlite_version()" if self._engine.dialect.name == "sqlite" else "SHOW server_version"
+            name = {"sqlite": "SQLite", "postgresql": "PostgreSQL"}[self._engine.dialect.name]
+            return f"{name} {str(connection.execute(sa.text(asked)).scalar_one()).split()[0]}"
 
     def check(self) -> None:
         """Refuse if the database does not answer."""
@@ -217,6 +252,12 @@ class Store:
             statistics[row.bin], reports[row.bin] = np.frombuffer(row.statistics, "<i8"), row.n_reports
         label = Provenance.of_reports(survey.form.plan_id, survey.is_simulation, 0.0)
         return Tally(label, statistics, reports)
+
+    def n_reports(self, survey: Survey) -> int:
+        """How many reports were counted so far."""
+        asked = sa.select(sa.func.coalesce(sa.func.sum(TALLY.c.n_reports), 0)).where(TALLY.c.survey == survey.id)
+        with self._reading() as connection:
+            return int(connection.execute(asked).scalar_one())
 
     # closing
 

@@ -11,6 +11,7 @@ from alembic import op
 revision: Final = "0002"
 down_revision: Final = "0001"
 
+# as in schema.py when this was written; a later step changes them, never this one
 _DIGEST, _NAME, _WORD = sa.LargeBinary(32), sa.String(64), sa.String(32)
 
 

@@ -1,0 +1,165 @@
+"""tacit collector: surveys, tokens and backups of a collector, beside the server or while none runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tacit.cli import console
+from tacit.cli.app import new_group
+from tacit.cli.collector_options import (
+    Config,
+    Late,
+    Open,
+    SurveyName,
+    check_installed,
+    made_survey,
+    opened_store,
+    say_tokens,
+    setting,
+)
+from tacit.errors import SettingError
+from tacit.service.settings import Settings, SurveySettings, read_settings
+
+if TYPE_CHECKING:
+    from tacit.service.store import Store
+
+app = new_group("collector", no_args_is_help=True)
+
+StoreAddress = Annotated[str | None, setting("store")]
+Folder = Annotated[Path | None, setting("folder")]
+
+
+@contextmanager
+def _opened(
+    config: Path | None, store: str | None, folder: Path | None = None, *, may_be_new: bool = False
+) -> Iterator[tuple[Store, Settings]]:
+    """The store of the settings; a file of SQLite that is not there is a wrong name, unless one is to be made."""
+    check_installed()
+    settings, _ = read_settings(config, {"store": store, "folder": folder})
+    path = Path(settings.store.removeprefix("sqlite:///"))
+    if settings.store.startswith("sqlite:///") and not may_be_new and not path.exists():
+        raise SettingError(f"there is no store at {path}. Name it: --store sqlite:///FILE, or --config FILE")
+    kept = opened_store(settings)
+    try:
+        yield kept, settings
+    finally:
+        kept.close()
+
+
+@app.command("survey", no_args_is_help=True)
+def survey(
+    plan: Annotated[Path, typer.Argument(metavar="PLAN", help="A plan, made by: tacit plan")],
+    survey: SurveyName = None,
+    late: Late = 1,
+    open_: Open = False,
+    config: Config = None,
+    store: StoreAddress = None,
+) -> None:
+    """Make a survey from a plan, and show its first tokens once. A server that runs takes reports for it at once.
+
+    Example: [bold]tacit collector survey plan.toml --survey visits[/bold]
+    """
+    made = made_survey(SurveySettings(survey or "", plan, late, open_))
+    from tacit.service.starting import add_surveys, first_tokens
+
+    with _opened(config, store, may_be_new=True) as (kept, _):
+        if not add_surveys(kept, [made]):
+            console.say(f"Survey {made.id} is there already, with the same plan and settings.")
+            return
+        console.say(f"Survey {made.id} is made.")
+        say_tokens(first_tokens(kept, made), made.id)
+
+
+@app.command("surveys")
+def surveys(config: Config = None, store: StoreAddress = None) -> None:
+    """List the surveys, with sums."""
+    with _opened(config, store) as (kept, _):
+        rows = [
+            [one.id, one.form.plan_id[:12], "open" if one.is_open else "by token", one.late, n_reports, n_closed]
+            for one in kept.surveys()
+            for n_reports, n_closed in [(f"{kept.n_reports(one):,}", kept.n_closed(one))]
+        ]
+    console.table(["survey", "plan", "reports", "late", "counted", "closed periods"], rows, left=3)
+
+
+@app.command("token", no_args_is_help=True)
+def token(
+    survey: Annotated[str | None, typer.Option(help="The survey it is for.", metavar="NAME")] = None,
+    scope: Annotated[str, typer.Option(help="What it allows: write, read or admin.")] = "write",
+    name: Annotated[str | None, typer.Option(help="By what it is listed and taken back.", metavar="NAME")] = None,
+    config: Config = None,
+    store: StoreAddress = None,
+) -> None:
+    """Make a token, and show it once.
+
+    Example: [bold]tacit collector token --survey visits --scope write --name station-3[/bold]
+    """
+    from tacit.service.starting import new_token
+
+    with _opened(config, store) as (kept, _):
+        say_tokens(*new_token(kept, scope, survey, name))
+
+
+@app.command("tokens")
+def tokens(config: Config = None, store: StoreAddress = None) -> None:
+    """List the names of all tokens, and what they allow. No token is shown again."""
+    with _opened(config, store) as (kept, _):
+        rows = [[one.name, one.scope.value, one.survey] for one in kept.tokens.listed()]
+    console.table(["name", "allows to", "survey"], rows, left=3)
+
+
+@app.command("revoke", no_args_is_help=True)
+def revoke(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A name that tacit collector tokens lists.")],
+    config: Config = None,
+    store: StoreAddress = None,
+) -> None:
+    """Take a token back. A server that runs refuses it a second later.
+
+    Example: [bold]tacit collector revoke station-3[/bold]
+    """
+    with _opened(config, store) as (kept, _):
+        if not kept.tokens.revoke(name):
+            raise SettingError(f"there is no token {name}. List them: tacit collector tokens")
+        console.say(f"Token {name} is taken back.")
+
+
+@app.command("backup", no_args_is_help=True)
+def backup(
+    to: Annotated[Path, typer.Argument(metavar="BACKUP", help="A folder that is not there yet.")],
+    config: Config = None,
+    store: StoreAddress = None,
+    folder: Folder = None,
+) -> None:
+    """Copy the store and the files of closed periods to a new folder. The server may go on.
+
+    Example: [bold]tacit collector backup backups/2026-11-17[/bold]
+    """
+    from tacit.service.backup import make_backup
+
+    with _opened(config, store, folder) as (kept, settings):
+        made = make_backup(kept, settings.folder, to)
+    console.say(f"{to}: {console.counted(made.n_rows, 'row')} and {console.counted(made.n_files, 'file')}.")
+
+
+@app.command("restore", no_args_is_help=True)
+def restore(
+    backup: Annotated[Path, typer.Argument(metavar="BACKUP", help="A folder made by: tacit collector backup")],
+    config: Config = None,
+    store: StoreAddress = None,
+    folder: Folder = None,
+) -> None:
+    """Copy a backup into an empty store and an empty folder.
+
+    Example: [bold]tacit collector restore backups/2026-11-17 --store sqlite:///collector.sqlite[/bold]
+    """
+    from tacit.service.backup import restore_backup
+
+    with _opened(config, store, folder, may_be_new=True) as (kept, settings):
+        made = restore_backup(backup, kept, settings.folder)
+    console.say(f"{console.counted(made.n_rows, 'row')} and {console.counted(made.n_files, 'file')} are back.")

@@ -1,0 +1,65 @@
+"""Options that tacit serve and tacit collector share, and what both do with them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tacit._base.extras import require
+from tacit.cli import console
+from tacit.cli.sources import agreed_plan
+from tacit.service.settings import Settings, SurveySettings, help_of
+
+if TYPE_CHECKING:
+    from tacit.service.store import Store
+    from tacit.service.survey import Survey
+    from tacit.service.tokens import Scope
+
+Config = Annotated[
+    Path | None,
+    typer.Option(help="A file of settings (TOML).", metavar="FILE", envvar="TACIT_CONFIG", show_envvar=True),
+]
+SurveyName = Annotated[
+    str | None, typer.Option(help="The survey's name in addresses (default: the plan's name).", metavar="NAME")
+]
+Late = Annotated[int, typer.Option(help="For how many periods after its own a report is still taken.", min=0)]
+Open = Annotated[bool, typer.Option("--open", help="Let anybody send reports, without a token.")]
+
+
+def setting(name: str) -> Any:
+    """The option of a setting. Its variable is read with the file, so that one place knows what comes first."""
+    return typer.Option(help=help_of(name), show_default=False)
+
+
+def check_installed() -> None:
+    """Refuse where the parts of a collector are not installed."""
+    for module in ("starlette", "uvicorn", "msgspec", "sqlalchemy", "alembic"):
+        require(module, extra="service")
+
+
+def made_survey(named: SurveySettings) -> Survey:
+    """The survey of a plan's file; without a name it has the plan's."""
+    from tacit.collection.wire import MessageFormat
+    from tacit.service.survey import Survey
+
+    agreed = agreed_plan(named.plan)
+    return Survey(named.name or agreed.name, MessageFormat.of(agreed), named.late, named.is_open)
+
+
+def opened_store(settings: Settings) -> Store:
+    from tacit.service.store import Store
+
+    return Store(settings.store)
+
+
+_MEANINGS = {"admin": "Administrator's token", "write": "Token to send reports", "read": "Token to read counts"}
+
+
+def say_tokens(tokens: Mapping[Scope, str], survey: str = "") -> None:
+    """Show new tokens, which nobody can show again."""
+    for scope, token in tokens.items():
+        of = f" of {survey}" if survey else ""
+        console.say(f"{_MEANINGS[scope.value]}{of}, shown once: {token}")

@@ -1,0 +1,124 @@
+"""Surveys, tokens and backups of a collector from the command line, and what tacit serve shows where."""
+
+from __future__ import annotations
+
+import os
+import pty
+import re
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from service_worlds import free_port, survey_of, when_up
+from tacit.service.store import Store
+from tacit.service.tokens import EVERY_SURVEY, Scope
+
+STORE = "sqlite:///collector.sqlite"
+
+
+@pytest.fixture
+def plan(tmp_path):
+    survey_of().plan.write(tmp_path / "plan.toml")
+    return "plan.toml"
+
+
+def test_a_survey_is_made_once_and_shows_its_tokens_once(tacit, plan):
+    made = tacit("collector", "survey", plan, "--survey", "visits")
+    assert made.code == 0
+    tokens = re.findall(r"shown once: (\S{43})$", made.out, re.MULTILINE)
+    assert len(tokens) == 2
+    again = tacit("collector", "survey", plan, "--survey", "visits")
+    assert "there already" in again.out
+    assert "shown once" not in again.out
+    other = tacit("collector", "survey", plan, "--survey", "visits", "--late", 3)
+    assert other.code == 2
+    assert "other settings" in other.err
+    listed = tacit("collector", "tokens").out
+    assert not any(token in listed for token in tokens)
+    assert "visits" in tacit("collector", "surveys").out
+    store = Store(STORE)
+    scopes = [Scope.WRITE, Scope.READ]
+    assert [store.tokens.allows(*pair, "visits") for pair in zip(tokens, scopes, strict=True)] == [True, True]
+    store.close()
+
+
+def test_tokens_are_made_listed_and_taken_back(tacit, plan):
+    tacit("collector", "survey", plan, "--survey", "visits", "--open")
+    made = tacit("collector", "token", "--survey", "visits", "--scope", "read", "--name", "desk")
+    token = made.out.split()[-1]
+    admin = tacit("collector", "token", "--scope", "admin", "--name", "me").out.split()[-1]
+    listed = tacit("collector", "tokens").out
+    assert re.search(r"desk\s+│ read\s+│ visits", listed)
+    assert re.search(r"me\s+│ admin\s+│ \*", listed)
+    assert token not in listed
+    assert tacit("collector", "revoke", "desk").code == 0
+    store = Store(STORE)
+    assert not store.tokens.allows(token, Scope.READ, "visits")
+    assert store.tokens.allows(admin, Scope.ADMIN, EVERY_SURVEY)
+    store.close()
+    for words, said in (
+        (["revoke", "desk"], "there is no token desk"),
+        (["token", "--survey", "none"], "no survey of this name"),
+        (["token", "--survey", "visits", "--scope", "all"], "--scope must be write, read or admin"),
+        (["token", "--scope", "read"], "for one survey"),
+        (["token", "--survey", "visits", "--name", "me"], "there is a token me already"),
+    ):
+        ran = tacit("collector", *words)
+        assert ran.code != 0
+        assert said in ran.err
+
+
+def test_a_store_that_is_not_there_is_a_wrong_name(tacit, tmp_path):
+    ran = tacit("collector", "tokens", "--store", "sqlite:///none.sqlite")
+    assert ran.code == 2
+    assert "there is no store at none.sqlite" in ran.err
+    assert not (tmp_path / "none.sqlite").exists()
+
+
+def test_a_backup_is_made_and_restored(tacit, plan):
+    tacit("collector", "survey", plan, "--survey", "visits")
+    assert tacit("collector", "backup", "kept").out == "kept: 3 rows and 0 files.\n"
+    restored = tacit("collector", "restore", "kept", "--store", "sqlite:///b.sqlite")
+    assert restored.out == "3 rows and 0 files are back.\n"
+    assert tacit("collector", "restore", "kept").code == 2
+    assert "visits" in tacit("collector", "surveys", "--store", "sqlite:///b.sqlite").out
+
+
+def test_what_serve_is_told_wrongly_changes_nothing(tacit, plan, tmp_path):
+    for words, said in (
+        ([], "there is no survey yet"),
+        (["--survey", "visits"], "Name the plan too"),
+        ([plan, "--port", "70000"], "--port must be a whole number, from 1 to 65,535"),
+        ([plan, "--config", "none.toml"], "cannot be read"),
+    ):
+        ran = tacit("serve", *words)
+        assert ran.code == 2
+        assert said in ran.err
+    (tmp_path / "tacit.toml").write_text('[surveys.a]\nplan = "plan.toml"\n[surveys.b]\nplan = "none.toml"\n')
+    assert tacit("serve", "--config", "tacit.toml").code == 4
+    assert not (tmp_path / "collector.sqlite").exists() or not Store(STORE).surveys()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("is_terminal", [True, False])
+def test_serve_shows_tokens_on_a_terminal_and_nowhere_else(plan, tmp_path, is_terminal):
+    port = free_port()
+    words = ["serve", plan, "--survey", "visits", "--port", str(port)]
+    command = [sys.executable, "-c", "from tacit.cli import main; main()", *words]
+    ours, theirs = pty.openpty() if is_terminal else os.pipe()
+    log = (tmp_path / "log").open("wb")
+    process = subprocess.Popen(command, cwd=tmp_path, stdout=theirs, stderr=log, env=os.environ | {"COLUMNS": "200"})
+    os.close(theirs)
+    when_up(port, process)
+    said = os.read(ours, 100_000).decode()
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(60) == 0
+    os.close(ours)
+    log.close()
+    assert said.count("shown once") == (3 if is_terminal else 0)
+    assert ("Make them with: tacit collector token" in said) == (not is_terminal)
+    store = Store(f"sqlite:///{tmp_path / 'collector.sqlite'}")
+    assert len(store.tokens.listed()) == (3 if is_terminal else 0)
+    store.close()
