@@ -81,7 +81,7 @@ def percent(level: float) -> str:
 
 
 def whole_limits(limits: FloatArray) -> FloatArray:
-    """Limits of whole numbers as whole numbers: an interval between them holds every whole number that it held.
+    """Return limits of whole numbers as whole numbers: an interval between them holds every whole number that it held.
 
     >>> import numpy as np
     >>> whole_limits(np.array([147.975, 271.0, 3.4, -0.2])).tolist()
@@ -93,7 +93,7 @@ def whole_limits(limits: FloatArray) -> FloatArray:
 
 
 def four_digits(values: FloatArray) -> FloatArray:
-    """Errors to four significant digits; what is zero or not a number stays.
+    """Return errors to four significant digits; what is zero or not a number stays.
 
     >>> import numpy as np
     >>> four_digits(np.array([36.24975840816108, 0.0123456, 12345.6, 0.0])).tolist()

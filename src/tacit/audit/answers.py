@@ -298,7 +298,7 @@ def many_of(build: Build, times: int = 1) -> BuildMany:
 
 
 def start_of(counts: int | ArrayLike) -> IntArray:
-    """True counts to start from."""
+    """Return true counts to start from."""
     start = np.full(counts, DEFAULT_COUNT) if isinstance(counts, int) else np.asarray(counts)
     if start.ndim != 1 or not start.size or start.dtype.kind not in "iu":
         raise SettingError("counts must be a row of whole numbers, or the number of bins.")

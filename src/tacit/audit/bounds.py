@@ -162,7 +162,7 @@ def _log_ratio(pool: tuple[float, float, int]) -> float:
 
 
 def _renyi(low: FloatArray, high: FloatArray, witness: FloatArray, alpha: float) -> float:
-    """At most the Renyi divergence of order alpha, from limits of the probabilities to reach each step of a witness."""
+    """Return a lower bound on the Renyi divergence of order alpha, from limits of the chances to reach each step."""
     if alpha == 1:
         first = witness[0] + float(np.diff(witness) @ low[1:])
     else:

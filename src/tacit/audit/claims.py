@@ -132,7 +132,7 @@ class Audit:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data, for JSON."""
+        """Return plain data, for JSON."""
         return {
             "audit": self.name,
             f"claimed_{self.measure}": self.claimed,

@@ -153,7 +153,7 @@ def _n_coins(nodes: MeasuredNodes, lots: list[list[int]]) -> int:
 
 
 def separate_bins(nodes: MeasuredNodes) -> list[list[int]]:
-    """Lots of bins at which a unit may begin: no two share a noisy node, and each tells most."""
+    """Return lots of bins at which a unit may begin: no two share a noisy node, and each tells most."""
     tried = _tried(nodes)
     gaps = nodes.exactly(nodes.units(tried)) * (nodes.precisions > 0)
     telling = nodes.telling(gaps)
@@ -170,7 +170,7 @@ def separate_bins(nodes: MeasuredNodes) -> list[list[int]]:
 
 
 def _tried(nodes: MeasuredNodes) -> IntArray:
-    """Bins at which a unit is tried: evenly spread ones, where there are many."""
+    """Return bins at which a unit is tried: evenly spread ones, where there are many."""
     n_first = nodes.n_bins - len(nodes.added) + 1
     return np.unique(np.linspace(0, n_first - 1, min(n_first, _MOST_TRIED)).astype(np.int64))
 
@@ -237,7 +237,7 @@ class CuratedAnswers:
 
 
 def answers_of_plan(plan: Plan, *, randomness: Randomness | None = None) -> CuratedAnswers:
-    """Releases under a curator's plan; the answers are the published counts of one place, or of one day."""
+    """Return releases under a curator's plan; their answers are the published counts of one place, or of one day."""
     source = SecureRandomness() if randomness is None else randomness
     mechanism = central_mechanism_of(plan)
     is_over_time = mechanism.axis == "time"
@@ -272,7 +272,7 @@ def answers_of_counter(
 
 
 def releases_of_plan(plan: Plan, *, randomness: Randomness | None = None) -> CuratedAnswers:
-    """Whole releases, one for each run, of several places (or days): what their noise shares shows in one of them."""
+    """Return whole releases, one for each run, of several places (or days): what noise they share shows in one."""
     source = SecureRandomness() if randomness is None else randomness
     is_over_time = central_mechanism_of(plan).axis == "time"
     if plan.mechanism == "flat":  # every cell is by itself: a few days are as good as all
@@ -300,7 +300,7 @@ def releases_of_plan(plan: Plan, *, randomness: Randomness | None = None) -> Cur
 
 
 def runs_of_counter(stream: Stream, *, randomness: Randomness | None = None) -> CuratedAnswers:
-    """Whole counters, one for each run, of several places."""
+    """Return whole counters, one for each run, of several places."""
     source = SecureRandomness() if randomness is None else randomness
     noise_model = stream.noise_model
     n_bins = min(stream.n_bins, _FEW_BINS)

@@ -181,7 +181,7 @@ def _guessing(
 
 
 def _ordered(seen: IntArray, coins: BoolArray) -> tuple[IntArray, BoolArray]:
-    """Outcomes by how far they change the odds of the coin, less a standard error; those that may not are left out."""
+    """Return outcomes by how far they change the coin's odds, less a standard error; without those that may not."""
     outcomes, number = np.unique(seen, return_inverse=True)
     heads = np.bincount(number[coins], minlength=outcomes.size) + 0.5
     tails = np.bincount(number[~coins], minlength=outcomes.size) + 0.5
@@ -242,7 +242,7 @@ class Contest:
 
 
 def tossed(n_coins: int, randomness: Randomness) -> BoolArray:
-    """Fair coins."""
+    """Return fair coins."""
     words = randomness.words(-(-n_coins // 64))
     return np.unpackbits(words.view(np.uint8), count=n_coins).astype(bool)
 

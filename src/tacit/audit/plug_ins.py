@@ -139,11 +139,11 @@ class Command:
         return answered
 
     def randomize(self, values: NDArray[Any]) -> list[str]:
-        """Reports of true values, a line each."""
+        """Return reports of true values, a line each."""
         return self.lines([str(value) for value in values.tolist()])
 
     def hex_reports(self, values: NDArray[Any]) -> NDArray[np.uint8]:
-        """Reports of true values, as packed bytes: each line is a report in hexadecimal digits."""
+        """Return reports of true values, as packed bytes: each line is a report in hexadecimal digits."""
         answered = self.lines([str(value) for value in values.tolist()])
         try:
             rows = [bytes.fromhex(line) for line in answered]
@@ -198,7 +198,7 @@ class ReportTables:
 
 
 def _listed(reports: Any) -> Any:
-    """Reports as an array of numbers, or as a list of bytes or of words."""
+    """Return reports as an array of numbers, or as a list of bytes or of words."""
     if not isinstance(reports, np.ndarray | list | tuple):
         reports = list(reports) if hasattr(reports, "__iter__") and not isinstance(reports, str | bytes) else [reports]
     if len(reports) and all(isinstance(report, bytes | bytearray) for report in reports):

@@ -35,7 +35,7 @@ _KEPT: Final = 8  # of the best pairs
 
 
 def pairs_of(n_values: int) -> list[tuple[int, int]]:
-    """Pairs of values to tell apart: the farthest first, then neighbours, so that every value has its turn.
+    """Return pairs of values to tell apart: the farthest first, then neighbours, so that every value has its turn.
 
     >>> pairs_of(4)
     [(0, 3), (0, 1), (1, 2), (2, 3)]
@@ -258,7 +258,7 @@ def audit_repeating_noise(
 
 
 def from_files(reports: Mapping[int, NDArray[np.uint8]], *, randomness: Randomness | None = None) -> Randomize:
-    """Reports that were made of known values, given out one by one in random order and none twice.
+    """Return reports that were made of known values, given out one by one in random order and none twice.
 
     The keys are the true values. Order tells nothing then, as in a report file, which is sorted.
     """

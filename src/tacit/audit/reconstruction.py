@@ -108,7 +108,7 @@ def reconstruct_by_least_squares(
 
 
 def noiseless_combinations(noise: ArrayLike) -> FloatArray:
-    """Combinations of answers in which all noise cancels: an orthonormal row for each.
+    """Return combinations of answers in which all noise cancels: an orthonormal row for each.
 
     ``noise`` spans what the noise can be, a row for each draw: either the differences of repeated builds on the same
     data, more of them than answers, or the columns of the matrix that makes an answer's noise of independent draws.

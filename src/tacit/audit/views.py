@@ -196,7 +196,7 @@ def _keys(table: NDArray[Any]) -> NDArray[Any]:
 
 
 def _columns(table: NDArray[Any]) -> NDArray[Any]:
-    """Outputs as columns; packed bytes as bits."""
+    """Return outputs as columns; packed bytes as bits."""
     if table.ndim == 1:
         return table[:, None]
     rows = table.reshape(len(table), -1)
@@ -214,7 +214,7 @@ def finite(table: FloatArray) -> FloatArray:
 
 
 def gap_order(answers: FloatArray, coins: BoolArray) -> list[int]:
-    """Answers in the order of how surely they differ between the two inputs: in the mean, or in being no number."""
+    """Return answers by how surely they differ between the two inputs: in the mean, or in being no number."""
     gap, error = mean_gaps(finite(answers), coins)
     odd_gap, odd_error = mean_gaps((~np.isfinite(answers)).astype(np.float64), coins)
     surely = np.maximum(np.abs(gap) / error, np.abs(odd_gap) / odd_error)
@@ -233,7 +233,7 @@ def mean_gaps(answers: FloatArray, coins: BoolArray) -> tuple[FloatArray, FloatA
 
 
 def tells_most(columns: NDArray[Any], coins: BoolArray) -> list[int]:
-    """Columns in the order of how much their values differ between the two inputs."""
+    """Return columns in the order of how much their values differ between the two inputs."""
     columns, coins = columns[:_MOST_COMPARED], coins[:_MOST_COMPARED]
     n_heads, n_tails = max(1, int(coins.sum())), max(1, int((~coins).sum()))
     if columns.dtype.kind in "biu" and columns.size and columns.max() <= 1 and columns.min() >= 0:
@@ -314,7 +314,7 @@ def _is_set(reports: Reports, cell: int) -> BoolArray:
 
 
 def _numbers(reports: Reports) -> NDArray[np.uint64]:
-    """Reports of up to eight bytes as little-endian numbers."""
+    """Return reports of up to eight bytes as little-endian numbers."""
     total = reports[:, 0].astype(np.uint64)
     for column in range(1, reports.shape[1]):
         total |= reports[:, column].astype(np.uint64) << np.uint64(8 * column)

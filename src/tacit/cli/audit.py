@@ -159,7 +159,7 @@ def _audited(
 def _audited_plan(
     plan: Plan, subject: SubjectOptions, runs: int | None, source: Randomness, settings: dict[str, Any]
 ) -> Sequence[Audit]:
-    """Our own mechanism, or whoever makes reports of its form."""
+    """Audit our own mechanism, or whoever makes reports of its form."""
     if subject.command is None and not subject.made:
         return audit_plan(plan, n_runs=runs, **settings)
     mechanism = mechanism_of(plan)

@@ -196,7 +196,7 @@ def known_of(
 
 
 def holiday_names(known: Known, forecast: Forecast) -> dict[str, str]:
-    """Names of the public holidays ahead, by ISO date."""
+    """Return names of the public holidays ahead, by ISO date."""
     if not known.calendar:
         return {}
     from tacit.forecast.holidays import public_holidays

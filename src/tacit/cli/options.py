@@ -88,7 +88,7 @@ KindLevel = Annotated[
 
 
 def _as_shares(levels: Any) -> Any:
-    """Levels of intervals as shares of one, as they are given or in percent."""
+    """Return levels of intervals as shares of one, as they are given or in percent."""
     if levels is None:
         return None
     return list(map(confidence_of, levels)) if isinstance(levels, (list, tuple)) else confidence_of(levels)

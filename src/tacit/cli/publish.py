@@ -288,7 +288,7 @@ class _Beginning:
     def price(
         self, described: SourceDescription, domain: Domain, trust: str | None, epsilon: float | None, target: str | None
     ) -> tuple[str, float | None]:
-        """Whom to trust and how much to give away, chosen from a table of what counts would err by."""
+        """Ask whom to trust and how much to give away, by a table of what counts would err by."""
         settings = Settings(
             named_source(self._source),
             columns_of(self._source, described),

@@ -266,7 +266,7 @@ def agreed_plan(path: str | Path, places: str | None = None) -> Plan:
 
 
 def places_columns(given: Sequence[str] | None) -> dict[str, str]:
-    """Columns of a table of places by what they are, from ``town=NOM_COM``."""
+    """Return columns of a table of places by what they are, from ``town=NOM_COM``."""
     named: dict[str, str] = {}
     for one in given or ():
         meaning, equals, column = (part.strip() for part in one.partition("="))

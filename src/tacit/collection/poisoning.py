@@ -248,7 +248,7 @@ def _level_alarms(
 
 
 def _log_total_beyond(distribution: SupportDistribution, totals: IntArray, reports: IntArray) -> FloatArray:
-    """Bounds on the chance that honest reports support as many cells in all, or more; or as few, or fewer."""
+    """Return bounds on the chance that honest reports support as many cells in all, or more; or as few, or fewer."""
     k = distribution.n_cells
     coins = distribution.coins(k)
     if coins is not None:
@@ -319,14 +319,14 @@ def _log_sum(kinds: Sequence[tuple[float, float]], m: int) -> float:
 
 
 def _runs(bins: IntArray, run_lengths: IntArray, reports: NDArray[np.uint8]) -> list[Run]:
-    """For every public bin, or piece of one: the bin, its reports, and how many of them are the most frequent one."""
+    """Return, for every public bin or piece of one, the bin, its reports, and how many are the most frequent."""
     if not len(reports):
         return []
     return list(zip(bins.tolist(), run_lengths.tolist(), _most_frequent(run_lengths, reports), strict=True))
 
 
 def _most_frequent(run_lengths: IntArray, reports: NDArray[np.uint8]) -> list[int]:
-    """For each run, how often its most frequent report comes."""
+    """Return, for each run, how often its most frequent report comes."""
     run = np.repeat(np.arange(len(run_lengths)), run_lengths)
     keys = report_keys(reports)
     same_run = run[1:] == run[:-1]

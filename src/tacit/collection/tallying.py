@@ -164,7 +164,7 @@ def _merged(
 
 
 def _as_keys(rows: NDArray[np.uint8]) -> NDArray[Any]:
-    """Packed reports as one comparable item each."""
+    """Return packed reports as one comparable item each."""
     return np.ascontiguousarray(rows).view(f"V{rows.shape[1]}").ravel()
 
 

@@ -117,7 +117,7 @@ LEAST_SQUARES: Final = stored("least squares over a tree")
 
 
 def _coarser_totals(totals: NDArray[np.int64], grouping: Grouping, n_axes: int) -> NDArray[np.int64]:
-    """Public numbers of reports of sums of cells; what is private, and stays so, is left as it is."""
+    """Return public numbers of reports of sums of cells; what is private, and stays so, is left as it is."""
     for axis, groups in enumerate((grouping.time, grouping.place, grouping.kind)[: totals.ndim]):
         if totals.shape[axis] > 1:
             totals = sum_groups(totals, groups, n_groups=grouping.sizes[axis], axis=axis)

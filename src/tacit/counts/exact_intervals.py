@@ -57,7 +57,7 @@ def normal_quantile(level: float) -> float:
 def count_limits(
     heads: IntArray, flips: IntArray, largest: IntArray, *, p: float, q: float, level: float
 ) -> tuple[FloatArray, FloatArray]:
-    """Lower and upper limits of the true counts, elementwise (arrays of one shape)."""
+    """Return lower and upper limits of the true counts, elementwise (arrays of one shape)."""
     tail = (1 - level) / 2
     lower, upper = np.zeros(heads.shape), np.zeros(heads.shape)
     variance = flips * (q * (1 - q))
@@ -75,12 +75,12 @@ def count_limits(
 
 
 def smallest_variance_for_series(tail: float) -> float:
-    """Far tails need more: there the series errs by more than a part of the tail itself."""
+    """Return the variance from which on a series serves: more for far tails, where it errs by a part of the tail."""
     return 9.0 if tail >= 0.005 else 400.0
 
 
 def binomial_tails(heads: int, flips: int, q: float) -> tuple[float, float]:
-    """P(C >= heads) and P(C <= heads) for C heads in ``flips`` tosses of one coin.
+    """Return P(C >= heads) and P(C <= heads) for C heads in ``flips`` tosses of one coin.
 
     >>> [round(tail, 12) for tail in binomial_tails(2, 3, 0.5)]
     [0.5, 0.875]
@@ -107,7 +107,7 @@ def _limits_by_listing(flips: int, largest: int, heads: int, p: float, q: float,
 
 @lru_cache(maxsize=4)  # questions come sorted by flips
 def _tail_tables(flips: int, largest: int, p: float, q: float) -> tuple[FloatArray, FloatArray]:
-    """P(C >= c) and P(C <= c) for every m in 0..largest (rows) and c in 0..flips (columns)."""
+    """Return P(C >= c) and P(C <= c) for every m in 0..largest (rows) and c in 0..flips (columns)."""
     m = np.arange(largest + 1)
     size = flips + 1
     width = 1 << (2 * size - 1).bit_length()
@@ -120,7 +120,7 @@ def _tail_tables(flips: int, largest: int, p: float, q: float) -> tuple[FloatArr
 
 
 def _binomial_rows(n: IntArray, p: float, size: int) -> FloatArray:
-    """Row i holds the binomial probabilities of 0 .. size-1 successes in n[i] trials."""
+    """Return rows: row i holds the binomial probabilities of 0 .. size-1 successes in n[i] trials."""
     log_factorial = np.concatenate(([0.0], np.cumsum(np.log(np.arange(1, max(size, int(n.max()) + 1))))))
     k = np.arange(size)
     possible = k[None, :] <= n[:, None]
@@ -134,7 +134,7 @@ def _binomial_rows(n: IntArray, p: float, size: int) -> FloatArray:
 
 
 def _tails(m: int, flips: int, heads: int, p: float, q: float) -> tuple[float, float]:
-    """P(C >= heads) and P(C <= heads) for one m, from the two distributions cut off 12 standard deviations out."""
+    """Return P(C >= heads) and P(C <= heads) for one m, from distributions cut off 12 standard deviations out."""
     first, true_mass = _binomial_window(m, p)
     second, false_mass = _binomial_window(flips - m, q)
     mass = np.convolve(true_mass, false_mass)
@@ -211,7 +211,7 @@ def _series_tail(c: IntArray, m: IntArray, flips: IntArray, p: float, q: float) 
 def edgeworth_below(
     c: IntArray, mean: FloatArray, variance: FloatArray, third: FloatArray, fourth: FloatArray
 ) -> FloatArray:
-    """P(C <= c) for a sum C of many whole numbers, by the Edgeworth series with its first four cumulants."""
+    """Return P(C <= c) for a sum C of many whole numbers, by the Edgeworth series with its first four cumulants."""
     # C is a smooth variable rounded to whole numbers; Sheppard's corrections give that variable's cumulants
     variance = variance - 1 / 12
     skew, kurtosis = third / variance**1.5, (fourth + 1 / 120) / variance**2
@@ -222,7 +222,7 @@ def edgeworth_below(
 
 
 def _normal_below(z: FloatArray) -> FloatArray:
-    """Phi(z), from the complementary error function, elementwise."""
+    """Return Phi(z), from the complementary error function, elementwise."""
     return 0.5 * np.array([math.erfc(-x / math.sqrt(2)) for x in z.ravel()]).reshape(z.shape)
 
 
@@ -256,7 +256,7 @@ class TwoDistributions:
     outside: NumberDistribution
 
     def limits(self, sums: IntArray, reports: IntArray, *, level: float) -> tuple[FloatArray, FloatArray]:
-        """Lower and upper limits of how many reports are about the box, elementwise (arrays of one shape)."""
+        """Return lower and upper limits of how many reports are about the box, elementwise (arrays of one shape)."""
         tail = (1 - level) / 2
         lower, upper = np.zeros(sums.shape), np.zeros(sums.shape)
         least = reports * min(self.inside.cumulants[1], self.outside.cumulants[1])
@@ -286,7 +286,7 @@ class TwoDistributions:
         return max(one.first + len(one.mass) - 1 for one in (self.inside, self.outside)) - self.first
 
     def transforms(self, size: int) -> tuple[NDArray[np.complex128], NDArray[np.complex128]]:
-        """Both characteristic functions, of what is shown beyond the least, on a grid of ``size`` points."""
+        """Return both characteristic functions, of what is shown beyond the least, on a grid of ``size`` points."""
         inside, outside = (
             np.exp(-2j * math.pi / size * np.outer(np.arange(size // 2 + 1), np.arange(len(one.mass)) + shift))
             @ np.array(one.mass)
@@ -319,7 +319,7 @@ def _by_listing(pair: TwoDistributions, n: int, sums: IntArray, tail: float) -> 
 
 @lru_cache(maxsize=4)  # questions come sorted by their number of reports
 def _number_tail_tables(pair: TwoDistributions, n: int) -> tuple[FloatArray, FloatArray]:
-    """P(C >= c) and P(C <= c) for every m in 0..n (rows) and c from the least possible sum up (columns)."""
+    """Return P(C >= c) and P(C <= c) for every m in 0..n (rows) and c from the least possible sum up (columns)."""
     most = n * pair.width + 1
     size = 1 << max(1, (most - 1).bit_length())
     inside, outside = (_powers(transform, n) for transform in pair.transforms(size))
@@ -330,7 +330,7 @@ def _number_tail_tables(pair: TwoDistributions, n: int) -> tuple[FloatArray, Flo
 
 
 def _powers(base: NDArray[np.complex128], n: int) -> NDArray[np.complex128]:
-    """Row i holds the i-th power, for i in 0..n."""
+    """Return rows: row i holds the i-th power, for i in 0..n."""
     powers = np.empty((n + 1, len(base)), np.complex128)
     powers[0] = 1
     for i in range(n):

@@ -57,7 +57,7 @@ class SupportDistribution(Protocol):
         """Return whether the variance of a question depends on where the true cells are."""
 
     def variances(self, weights: FloatArray) -> FloatArray:
-        """For every true cell, the variance one report adds to the question."""
+        """Return, for every true cell, the variance one report adds to the question."""
 
     def coins(self, n_summed: int) -> TwoCoins | None:
         """Return a sum of ``n_summed`` cells as coin flips, where it is exactly that."""

@@ -140,14 +140,14 @@ def _padded(rows: NDArray[np.int64], n_bins: int) -> NDArray[np.int64]:
 
 
 def _whole_numbers(array: NDArray[Any]) -> NDArray[np.int64]:
-    """Counts from a file: whole numbers from 0 to what a tally may hold."""
+    """Return counts from a file: whole numbers from 0 to what a tally may hold."""
     if array.dtype.kind not in "iu" or (array.size and not 0 <= int(array.min()) <= int(array.max()) <= MOST_REPORTS):
         raise FormatError("the tally holds numbers that are no counts.", remedy=Remedy.MAKE_TALLY)
     return array.astype(np.int64)
 
 
 def _checksum(header: Mapping[str, Any], statistics: NDArray[np.int64], reports: NDArray[np.int64]) -> str:
-    """SHA-256 over the header without its checksum, the shape of the statistics, and both arrays."""
+    """Return SHA-256 over the header without its checksum, the shape of the statistics, and both arrays."""
     content = {name: part for name, part in header.items() if name != "checksum"}
     digest = hashlib.sha256(json.dumps([content, list(statistics.shape)], sort_keys=True).encode())
     for array in (statistics, reports):

@@ -91,7 +91,7 @@ class Passes:
         return passes
 
     def sum_children(self, level: int, below: FloatArray) -> FloatArray:
-        """For every node of a level, the sum over its children."""
+        """Return, for every node of a level, the sum over its children."""
         starts, numbers = self.children[level]
         if isinstance(numbers, int):
             total: FloatArray = below.reshape(-1, numbers, *below.shape[1:]).sum(axis=1)
@@ -99,7 +99,7 @@ class Passes:
         return np.add.reduceat(below, starts, axis=0)
 
     def sum_before(self, level: int, below: FloatArray) -> FloatArray:
-        """For every node below a level, the sum over its siblings before it."""
+        """Return, for every node below a level, the sum over its siblings before it."""
         starts, numbers = self.children[level]
         most = numbers if isinstance(numbers, int) else int(numbers.max())
         if most * starts.size > _WIDEST * below.size:
@@ -119,7 +119,7 @@ class Passes:
 
 
 def inverse(numbers: FloatArray) -> FloatArray:
-    """1 over each number; 0 where it is 0."""
+    """Return 1 over each number; 0 where it is 0."""
     return np.divide(1.0, numbers, out=np.zeros_like(numbers), where=numbers > 0)
 
 
@@ -176,7 +176,7 @@ def range_tables(
 
 
 def _distinct(passes: Passes, level: int, here: FloatArray) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Nodes equal to the first parent's child at their position share its row: all of a regular tree's, or nearly."""
+    """Return rows of nodes; those equal to the first parent's child at their position share its row, as most do."""
     starts, numbers = passes.children[level - 1]
     n_first = numbers if isinstance(numbers, int) else int(numbers[0])
     position = np.arange(here.shape[1]) - passes.spread(level - 1, starts)
@@ -280,7 +280,7 @@ def _run_product(n: int, size: int, offset: int) -> float:
 
 
 def _kept(below: float, variance: float) -> float:
-    """1 - k: the part of the variance from below that a measurement leaves."""
+    """Return 1 - k: the part of the variance from below that a measurement leaves."""
     known = below + variance
     return 1.0 if known == float("inf") or not known else variance / known
 

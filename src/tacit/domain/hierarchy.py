@@ -200,7 +200,7 @@ class Hierarchy:
         return np.diff(self.boundaries[level])
 
     def spread(self, level: int, values: NDArray[Any]) -> NDArray[Any]:
-        """For every leaf the value of the node of a level that it is in."""
+        """Return, for every leaf, the value of the node of a level that it is in."""
         return np.repeat(values, self.leaf_counts(level))
 
     def number(self, level: int, index: int) -> int:

@@ -25,7 +25,7 @@ Sizes = tuple[int, int, int]
 
 
 def listed(sizes: Sizes) -> list[int]:
-    """Sizes as files have them: without the kinds where there is one."""
+    """Return sizes as files have them: without the kinds where there is one."""
     return list(sizes if sizes[2] > 1 else sizes[:2])
 
 
@@ -79,7 +79,7 @@ class Layout:
         return turned.reshape(self.n_public, self.n_private)
 
     def cells(self, rows: NDArray[Any]) -> NDArray[Any]:
-        """(public bins, private values) as an array over the domain, time x columns."""
+        """Return (public bins, private values) as an array over the domain, time x columns."""
         public, hidden = self._axes
         order = (*public, *hidden)
         turned = rows.reshape([self.sizes[axis] for axis in order]).transpose(*np.argsort(order))

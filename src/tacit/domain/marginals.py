@@ -100,7 +100,7 @@ class Marginals:
         return np.full(n_cells, self.n_leaves // n_cells, np.int64)
 
     def spread(self, level: int, values: NDArray[Any]) -> NDArray[Any]:
-        """For every leaf the value of the cell of a level that it is in."""
+        """Return, for every leaf, the value of the cell of a level that it is in."""
         shape = [size if axis in self.levels[level] else 1 for axis, size in enumerate(self.sizes)]
         return np.broadcast_to(values.reshape(shape), self.sizes).reshape(-1)
 

@@ -104,7 +104,7 @@ def bytes_and_offsets(column: Any) -> tuple[NDArray[np.uint8], NDArray[np.int64]
 
 
 def codes_of(column: Any) -> tuple[NDArray[np.int32], list[str]]:
-    """Distinct texts of a column, and for every row which of them it holds.
+    """Return distinct texts of a column, and for every row which of them it holds.
 
     >>> import pyarrow as pa
     >>> codes, names = codes_of(pa.array(["Ornans", None, "Ornans"]))
@@ -262,7 +262,7 @@ def _pattern(decimal: str) -> str:
 
 
 def _written_numbers(pa: Any, pc: Any, digits: Any) -> Any:
-    """Digits as 64-bit integers, null where there are none; those too long for it are cut to the largest count."""
+    """Return digits as 64-bit integers, null where there are none, the largest count where they are too long."""
     digits = pc.utf8_ltrim(digits, characters="0")
     is_long = pc.greater(pc.binary_length(digits), _DIGITS)
     short = pc.if_else(is_long, str(MAX_COUNT), pc.if_else(pc.equal(digits, ""), "0", digits))
@@ -270,7 +270,7 @@ def _written_numbers(pa: Any, pc: Any, digits: Any) -> Any:
 
 
 def _whole_numbers(pa: Any, pc: Any, column: Any) -> Any:
-    """Typed numbers as 64-bit integers, null where they are not whole or below 0."""
+    """Return typed numbers as 64-bit integers, null where they are not whole or below 0."""
     if pa.types.is_signed_integer(column.type):
         return column.cast(pa.int64())
     values = column.cast(pa.float64(), safe=False)
@@ -314,7 +314,7 @@ def read_users(column: Any) -> tuple[Any, NDArray[np.uint8]]:
 
 
 def _whole_texts(pa: Any, pc: Any, column: Any) -> Any:
-    """Numbers as the digits of a whole number, blank where they are none."""
+    """Return numbers as the digits of a whole number, blank where they are none."""
     if pa.types.is_floating(column.type):
         values = column.cast(pa.float64())
         # beyond 2^53 two users may have become one number

@@ -112,7 +112,7 @@ class PersonHash:
         self._cipher = Cipher(algorithms.AES(key), modes.ECB())
 
     def hashes(self, persons: Any, windows: IntArray) -> Hashes:
-        """Two words for every row of a column of text or bytes."""
+        """Return two words for every row of a column of text or bytes."""
         starts = range(0, len(persons), _ROWS_AT_ONCE)
         return np.concatenate(
             [np.empty((0, 2), np.uint64)]
@@ -120,7 +120,7 @@ class PersonHash:
         )
 
     def _hashes(self, persons: Any, windows: IntArray) -> Hashes:
-        """Rows are hashed side by side, block by block."""
+        """Hash rows side by side, block by block."""
         data, offsets = bytes_and_offsets(persons)
         starts, lengths = offsets[:-1] - offsets[0], np.diff(offsets)
         padded = np.concatenate([data[offsets[0] : offsets[-1]], np.zeros(_BLOCK + _WORD, np.uint8)])
@@ -154,7 +154,7 @@ def _bytes(words: Hashes) -> memoryview:
 
 
 def _kept(left: IntArray) -> Hashes:
-    """Masks that blank the bytes behind the end of each person: they are the next one's."""
+    """Return masks that blank the bytes behind the end of each person: they are the next one's."""
     return _MASKS[np.clip(left, 0, _WORD)]
 
 

@@ -48,7 +48,7 @@ class ByteStream(Protocol):
     """Something that gives bytes until there are no more."""
 
     def read(self, size: int, /) -> bytes:
-        """At most about ``size`` bytes, fewer at will, none at the end."""
+        """Return at most about ``size`` bytes, fewer at will, none at the end."""
 
 
 def read_fully(stream: ByteStream, size: int) -> tuple[bytes, str | None]:
@@ -77,7 +77,7 @@ def last_line_end(data: bytes | bytearray) -> int:
 
 
 def marked(data: bytes, encoding: str = "utf-8") -> bytes:
-    """Text in UTF-8, with a mark in place of whatever does not fit its encoding; line ends stay where they are.
+    """Return text in UTF-8, with a mark in place of whatever does not fit its encoding; line ends stay where they are.
 
     >>> marked(b"Besan\\xe7on\\n").decode() == f"Besan{UNFIT}on\\n"
     True

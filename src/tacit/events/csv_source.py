@@ -99,7 +99,7 @@ class CsvSource:
         return self._options.header_lines + 1
 
     def kind(self, position: int) -> Any | None:
-        """Text, in every column."""
+        """Return text as the kind of every column."""
         return None
 
     def pieces(self, positions: Sequence[int]) -> Iterator[CsvPiece]:
@@ -179,7 +179,7 @@ class _Unmarked:
         self._is_begun = False
 
     def read(self, size: int, /) -> bytes:
-        """About ``size`` bytes."""
+        """Return about ``size`` bytes."""
         if self._is_begun:
             return self._stream.read(size)
         self._is_begun = True
@@ -337,7 +337,7 @@ class Plain:
         self._file = file
 
     def read(self, size: int, /) -> bytes:
-        """At most ``size`` bytes."""
+        """Return at most ``size`` bytes."""
         try:
             return self._file.read(size)
         except OSError:
@@ -353,7 +353,7 @@ class Unzipped:
         self._is_damaged = False
 
     def read(self, size: int, /) -> bytes:
-        """At most ``size`` bytes."""
+        """Return at most ``size`` bytes."""
         if not self._is_damaged:
             try:
                 # read1 hands out what is good before the damage
@@ -379,7 +379,7 @@ class Transcoded:
         self._is_done = False
 
     def read(self, size: int, /) -> bytes:
-        """About ``size`` bytes."""
+        """Return about ``size`` bytes."""
         data = b""
         while not data and not self._is_done:
             part = self._stream.read(size)
@@ -427,7 +427,7 @@ class LineFeeds:
         self._carry = b""
 
     def read(self, size: int, /) -> bytes:
-        """About ``size`` bytes."""
+        """Return about ``size`` bytes."""
         part = self._stream.read(size)
         data = self._carry + part
         self._carry = b"\r" if part and data.endswith(b"\r") else b""
@@ -445,7 +445,7 @@ class _Rejoined:
         self._stream = stream
 
     def read(self, size: int, /) -> bytes:
-        """At most ``size`` bytes."""
+        """Return at most ``size`` bytes."""
         if self._start:
             part, self._start = self._start[:size], self._start[size:]
             return part

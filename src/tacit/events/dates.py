@@ -282,7 +282,7 @@ def _settle_short(
     offset: Seconds | None,
     order: DateOrder | None,
 ) -> None:
-    """Dates with the year last: read them in the order given, or note what they prove about it."""
+    """Read dates with the year last in the order given, or note what they prove about it."""
     as_day_first, as_month_first = _is_date(year, second, first), _is_date(year, first, second)
     dates.proves_day_first[rows] = as_day_first & ~as_month_first
     dates.proves_month_first[rows] = as_month_first & ~as_day_first

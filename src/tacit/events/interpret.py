@@ -249,7 +249,7 @@ def bins_and_clock(
 
 
 def wall_clock(instants: NDArray[np.datetime64], zone: str) -> NDArray[np.datetime64]:
-    """Instants (UTC) as the clock on the wall of a zone shows them.
+    """Return instants (UTC) as the clock on the wall of a zone shows them.
 
     >>> wall_clock(np.array(["2018-07-01T00:30:00"], "datetime64[s]"), "Europe/Paris").tolist()[0].isoformat()
     '2018-07-01T02:30:00'
@@ -263,7 +263,7 @@ def wall_clock(instants: NDArray[np.datetime64], zone: str) -> NDArray[np.dateti
 
 @lru_cache(maxsize=8)
 def _limits(axis: TimeAxis) -> tuple[np.datetime64, np.datetime64 | None]:
-    """Times beyond which a date is surely off the axis.
+    """Return times beyond which a date is surely off the axis.
 
     The domain, asked for a date, works out the clock changes of all years up to it; it need not for a misprint.
     """

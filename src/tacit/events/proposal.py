@@ -335,7 +335,7 @@ def _records(lines: Sequence[str], separator: str) -> list[list[str]]:
 
 
 def _with_trailing(names: tuple[str, ...], rows: Sequence[Sequence[str]]) -> tuple[str, ...]:
-    """Some exports end every row, but not the column names, with a separator."""
+    """Return the names, with a blank one where an export ends every row, but not the names, with a separator."""
     rows = [row for row in rows if row]
     if rows and all(len(row) == len(names) + 1 and not row[-1] for row in rows):
         return (*names, "")

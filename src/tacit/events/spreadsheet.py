@@ -87,7 +87,7 @@ class SheetSource:
                     yield TablePiece(tuple(map(pa.array, columns)), int(row[-1]) + 1, done, row)
 
     def _rows(self, width: int) -> Generator[tuple[Any, ...], None, None]:
-        """Rows of so many values; whatever fails is dropped for a sentence, because its text may quote the file."""
+        """Yield rows of so many values; a failure becomes a sentence, because its text may quote the file."""
         openpyxl = require("openpyxl", extra="spreadsheet")
         try:
             with self._path.open("rb") as file:

@@ -263,7 +263,7 @@ def _sqlite_file(url: Any) -> Path | None:
 
 
 def _guarded(batches: Iterator[Any], refusal: Exception) -> Iterator[Any]:
-    """Batches of a reader, whose failures are dropped for a refusal."""
+    """Yield batches of a reader, whose failures are dropped for a refusal."""
     pa = require("pyarrow", extra="events")
     while (batch := _attempt(lambda: next(batches, None), (pa.ArrowException, OSError), refusal)) is not None:
         yield batch

@@ -23,7 +23,7 @@ _IN_SCRIPT: Final = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "
 
 
 def json_for_script(content: Any) -> str:
-    """JSON that may stand inside a script element, whatever its strings hold.
+    """Return JSON that may stand inside a script element, whatever its strings hold.
 
     >>> print(json_for_script({"name": "</script><!--"}))
     {"name":"\\u003c/script\\u003e\\u003c!--"}
@@ -77,7 +77,7 @@ def messages_of(scripts: Iterable[str]) -> str:
 
 @cache
 def chart_library() -> str:
-    """Vega, Vega-Lite and Vega-Embed in one script, with their licences."""
+    """Return Vega, Vega-Lite and Vega-Embed in one script, with their licences."""
     library: str = require("vl_convert", extra="pages").javascript_bundle("window.vegaEmbed = vegaEmbed;")
     licences = resource("licences.txt")
     assert "*/" not in licences

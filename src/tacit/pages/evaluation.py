@@ -179,7 +179,7 @@ def rates_chart(found: Evaluation, *, palette: Palette) -> altair.LayerChart:
 
 
 def day_chart(counts: Mapping[str, FloatArray], names: Sequence[str], *, palette: Palette) -> altair.LayerChart:
-    """True counts of one day by place as bars, and what models expected as marks (the paper's Figure 9)."""
+    """Draw true counts of one day by place as bars, and what models expected as marks (the paper's Figure 9)."""
     alt = require("altair", extra="pages")
     rows = [
         {"name": name, "count": round(float(count), 3), "who": gettext(who), "is_true": who == TRUTH}

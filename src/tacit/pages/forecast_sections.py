@@ -266,7 +266,7 @@ def specs(shown: Coming) -> dict[str, Any]:
 
 
 def crews(shown: Coming) -> dict[str, Any]:
-    """Counts that are not exceeded with each probability on offer, and the crews for the one that was asked for."""
+    """Return counts that are not exceeded with each probability on offer, and the crews for the one asked for."""
     n_bins = min(shown.n_bins, 24 if shown.step == "hour" else TABLE_BINS)
     forecast, kept = shown.forecast, shown.kept
     each, total = (part_of(one, slice(n_bins)) for one in (forecast.counts, forecast.totals))

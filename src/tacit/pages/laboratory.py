@@ -46,7 +46,7 @@ def error_rates(truth: ExactTally, estimated: NDArray[np.float64]) -> NDArray[np
 
 
 def laboratory(selection: Selection, truth: ExactTally) -> dict[str, Any]:
-    """True counts for every period on the map and every series, how often intervals held, and error rates."""
+    """Return true counts for every period on the map and every series, how often intervals held, and error rates."""
     maps = selection.all_kinds.maps
     steps = [*([maps.step] if maps is not None else []), *selection.all_kinds.series]
     by_step = {step: truth_by(selection.release, truth, step) for step in (None, *steps)}
@@ -70,7 +70,7 @@ def laboratory(selection: Selection, truth: ExactTally) -> dict[str, Any]:
 
 
 def _of_view(selection: Selection, view: View, counts: NDArray[np.int64]) -> NDArray[np.int64]:
-    """True counts of the places shown and of the kinds of a view."""
+    """Return true counts of the places shown and of the kinds of a view."""
     domain = selection.release.domain
     by_kind = counts.reshape(len(counts), domain.place.n_cells, domain.n_kinds)[:, selection.kept]
     if view.name and domain.kind is not None:

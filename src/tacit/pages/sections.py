@@ -441,7 +441,7 @@ def middle(errors: Sequence[Errors]) -> int:
 
 
 def unsure_words(release: Release) -> str:
-    """Why a count is marked as too uncertain for one number."""
+    """Say why a count is marked as too uncertain for one number."""
     rules = release.rules
     limit = rules.largest_relative_error
     share = gettext("a third") if limit is None else rounded_percent(limit)

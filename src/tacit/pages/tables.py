@@ -17,7 +17,7 @@ _TABLE: Final = ("period", "place", "estimate", "standard_error", "lower", "uppe
 
 
 def tables(selection: Selection, synthetic: str | None) -> list[dict[str, str]]:
-    """Links to tables in the page itself, each with the statement at its head."""
+    """Return links to tables in the page itself, each with the statement at its head."""
     of_numbers = (
         f"All numbers here are {selection.release.basis} counts of the release and about them; 'reliable' "
         "judges them, as in its table."

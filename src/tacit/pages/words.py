@@ -79,7 +79,7 @@ def rounded_percent(share: float) -> str:
 
 
 def plural(noun: str) -> str:
-    """More than one of them.
+    """Return the word for more than one of them.
 
     >>> plural("region"), plural("county"), plural("parish"), plural("period of 6 hours")
     ('regions', 'counties', 'parishes', 'periods of 6 hours')

@@ -44,7 +44,7 @@ _MOST_ROUNDS: Final = 2_000  # ends a search that would never be close; sums the
 
 
 def add_up(estimate: Estimate) -> Estimate:
-    """Counts per period and column that are near the projected ones at every level of the calendar, and add up.
+    """Return counts per period and column that are near the projected ones at every level of the calendar, and add up.
 
     Biased, as projection is, but sums over months and years are no more biased than projections of these. Where no
     number of reports is public, only sums over the whole time are kept. Where places or kinds have public numbers of
@@ -80,7 +80,7 @@ def add_up(estimate: Estimate) -> Estimate:
 
 
 def _reconciled(tree: Hierarchy, values: FloatArray, totals: IntArray) -> FloatArray:
-    """Leaves that add up, near the projections of all levels; every period has its total."""
+    """Return leaves that add up, near the projections of all levels; every period has its total."""
     sums = tree.sum_leaves(totals.astype(np.int64))
     nodes = norm_sub(tree.sum_leaves(values), sums)
     if tree.height:
@@ -101,7 +101,7 @@ def level_variances(tree: Hierarchy) -> list[float]:
 
 
 def handed_down(tree: Hierarchy, values: FloatArray, totals: FloatArray | None) -> FloatArray:
-    """Leaves that are not negative and add up to every node above them, each column a tree of its own."""
+    """Return leaves that are not negative and add up to every node above them, each column a tree of its own."""
     nodes = tree.sum_leaves(values)
     nodes[tree.level_slice(0)] = np.maximum(nodes[tree.level_slice(0)], 0.0) if totals is None else totals
     for level in range(1, tree.n_levels):

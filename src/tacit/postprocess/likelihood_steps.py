@@ -138,7 +138,7 @@ def weighed(histogram: ReportHistogram, bins: IntArray, shares: FloatArray) -> t
 def _extrapolated(
     histogram: ReportHistogram, bins: IntArray, here: FloatArray, factors: FloatArray, value: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Two steps of expectation maximization and a leap along them, where that leads higher than the two alone."""
+    """Take two steps of expectation maximization, and a leap along them where that leads higher."""
     here = np.maximum(here, _LEAST_SHARE)
     first = np.maximum(here * factors, _LEAST_SHARE)
     factors_first, _ = weighed(histogram, bins, first)

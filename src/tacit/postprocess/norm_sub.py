@@ -42,6 +42,6 @@ def rows_with_totals(estimate: Estimate) -> tuple[NDArray[np.float64], NDArray[n
 
 
 def cells_of_rows(rows: NDArray[np.float64], estimate: Estimate) -> NDArray[np.float64]:
-    """Rows as :func:`rows_with_totals` gave them, laid out over the estimate's domain again."""
+    """Return rows as :func:`rows_with_totals` gave them, laid out over the estimate's domain again."""
     layout = estimate.public_layout
     return rows.reshape(estimate.values.shape) if layout is None else np.ascontiguousarray(layout.cells(rows))

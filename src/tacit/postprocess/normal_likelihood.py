@@ -122,7 +122,7 @@ def covariances(distribution: SupportDistribution) -> FloatArray:
 
 
 def nearest_counts(values: FloatArray, totals: FloatArray, covariance: FloatArray) -> FloatArray:
-    """For every row, the non-negative numbers of its total that are nearest in the metric of its covariance."""
+    """Return, for every row, the non-negative numbers of its total that are nearest in the metric of its covariance."""
     n_rows, k = values.shape
     scale = np.trace(covariance, axis1=1, axis2=2) / k
     covariance = covariance / scale[:, None, None]

@@ -167,7 +167,7 @@ def optimal_composition(epsilon: float, times: int, delta: float) -> float:
 
 
 def renyi_epsilon(epsilon: float, times: int, delta: float) -> float:
-    """Laplace noise by Rényi divergences (Mironov2017), as ``dp-accounting`` adds them up."""
+    """Return epsilon of Laplace noise by Rényi divergences (Mironov2017), as ``dp-accounting`` adds them up."""
     _check_composition(epsilon, times, delta)
     accounting = require("dp_accounting", extra="accounting")
     accountant = require("dp_accounting.rdp", extra="accounting").RdpAccountant()

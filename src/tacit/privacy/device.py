@@ -207,6 +207,6 @@ class DeviceFigures:
 
 
 def _kept_or_drawn(threshold: int, g: int) -> tuple[Fraction, Fraction]:
-    """P(a given one of g values comes out) where it went in, and where another did."""
+    """Return P(a given one of g values comes out) where it went in, and where another did."""
     other = Fraction(COIN - threshold, COIN * g)
     return other + Fraction(threshold, COIN), other

@@ -148,7 +148,7 @@ def _exact_offset(a: Decimal, delta: float) -> Decimal:
 
 
 def _lowest(bound: Callable[[float], float]) -> float:
-    """Golden section; the bounds fall and then rise, because the logarithm of delta is convex in alpha."""
+    """Return the lowest bound by golden section; bounds fall and then rise, as ln delta is convex in alpha."""
     low, high = _SEARCH
     inner, outer = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
     at_inner, at_outer = bound(inner), bound(outer)

@@ -141,7 +141,7 @@ class _ResponseCounts:
         self.c, self.with_one, self.without = (np.concatenate(arrays) for arrays in zip(*pieces, strict=True))
 
     def _ranges(self, n: int, share: float) -> list[tuple[int, float]]:
-        """Ranges of the number of uniform reports: the least of each, and its probability."""
+        """Return ranges of the number of uniform reports: the least of each, and its probability."""
         first, stop = _window(n, share, self._tail)
         n_ranges = _RANGES if n <= _MANY_REPORTS else _RANGES // 4
         edges = np.unique(np.linspace(first, stop, n_ranges + 1).astype(np.int64))
@@ -149,7 +149,7 @@ class _ResponseCounts:
         return list(zip(edges[:-1].tolist(), mass.tolist(), strict=True))
 
     def _given(self, n_uniform: int, mass: float, n_cells: int) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """For each number c of reports in the two cells: the weight with the one among them, and without."""
+        """Return, for each number c of reports in the two cells: the weight with the one among them, and without."""
         first, stop = _window(n_uniform, 2 / n_cells, self._tail)
         c = np.arange(max(1, first), stop + 1, dtype=np.float64)
         elsewhere = max(0.0, 1 - self._alpha - self._alpha * self.p)
@@ -188,7 +188,7 @@ class _ResponseCounts:
 
 
 def _window(n: int, share: float, tail: float) -> tuple[int, int]:
-    """Counts outside of which a binomial has at most twice this mass, by Bernstein's bound."""
+    """Return counts outside of which a binomial has at most twice this mass, by Bernstein's bound."""
     weight = -math.log(tail)
     margin = math.sqrt(2 * weight * n * share * (1 - share)) + weight
     return max(0, math.floor(n * share - margin)), min(n, math.ceil(n * share + margin)) + 1

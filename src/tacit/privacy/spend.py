@@ -146,7 +146,7 @@ class SimulatedNoise:
         return SeededRandomness(self.seed)
 
     def finish(self) -> None:
-        """As when a ledger wipes the key."""
+        """Refuse further draws, as when a ledger wipes the key."""
         self._is_finished = True
 
 

@@ -178,7 +178,7 @@ def _blocked(variance: Fraction) -> _Blocked:
 
 
 def _powers(rate: Fraction) -> list[int]:
-    """Lower bounds on 2**64 exp(-d rate), less than two below it, for d = 0 .. 1023."""
+    """Return lower bounds on 2**64 exp(-d rate), less than two below it, for d = 0 .. 1023."""
     bits = 64 + _GUARD_BITS
     factor = exp_minus(rate, bits)
     power, powers = (1 << bits, 1 << bits), []

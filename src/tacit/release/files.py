@@ -119,7 +119,7 @@ def checksum_of(release: Release) -> str:
 
 
 def _checksum(about: Mapping[str, Any], columns: Mapping[str, NDArray[Any]]) -> str:
-    """SHA-256 over everything but itself: the document, and the table in its order."""
+    """Return SHA-256 over everything but itself: the document, and the table in its order."""
     content = {name: part for name, part in about.items() if name != "checksum"}
     digest = hashlib.sha256(json.dumps(content, sort_keys=True, ensure_ascii=False).encode())
     for name in _LABELS:
@@ -221,7 +221,7 @@ def _level(about: Mapping[str, Any]) -> float:
 
 
 def _counts(content: Any, n_axes: int) -> NDArray[np.int64]:
-    """Public numbers of reports: whole numbers along every axis, not so many that they leave 64 bits."""
+    """Return public numbers of reports: whole numbers along every axis, not so many that they leave 64 bits."""
     rows = np.array(content)
     if rows.ndim != n_axes or rows.dtype.kind != "i" or rows.min() < 0 or rows.sum(dtype=np.float64) > MOST_REPORTS:
         raise ValueError("totals")
@@ -229,7 +229,7 @@ def _counts(content: Any, n_axes: int) -> NDArray[np.int64]:
 
 
 def _whole(values: NDArray[np.float64], withheld: Mapping[str, Any] | None, name: str) -> NDArray[np.float64]:
-    """Values with those that the table leaves blank."""
+    """Return values with those that the table leaves blank."""
     if withheld is not None:
         values[np.isnan(values)] = numbers(withheld, name, finite=False)
     return values

@@ -87,7 +87,7 @@ def _published(about: PrivacyStatement) -> str:
 
 
 def local_paragraphs(about: PrivacyStatement) -> list[tuple[str, str]]:
-    """Headings and plain sentences about randomized reports."""
+    """Return headings and plain sentences about randomized reports."""
     hidden = listed([gettext(name) for name in about.guarantee.hidden])
     total = epsilon_at_most(about.total_epsilon)
     is_device = about.unit == "device"
@@ -257,7 +257,7 @@ def _protects(about: PrivacyStatement) -> str:
 
 
 def central_paragraphs(about: PrivacyStatement) -> list[tuple[str, str]]:
-    """Headings and plain sentences about noisy counts."""
+    """Return headings and plain sentences about noisy counts."""
     total, unit = epsilon_at_most(about.total_epsilon), _protected_unit(about)
     odds = {
         "between": gettext(_ALTERNATIVES.get(about.question, _OF_A_PERSON)),

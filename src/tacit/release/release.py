@@ -321,7 +321,7 @@ class Release:
         return self.rules.statuses(shown.values, shown.noise.standard_errors(), self.domain.time)
 
     def blank(self) -> NDArray[np.bool_]:
-        """Cells of which a table shows no number."""
+        """Return cells of which a table shows no number."""
         statuses = self.statuses()
         return np.isin(statuses.astype(str), (SUPPRESSED, MISSING))
 
@@ -333,7 +333,7 @@ class Release:
         return self.file_checksum or files.checksum_of(self)
 
     def reliable(self) -> NDArray[np.bool_]:
-        """Cells whose recommended count is reliable: shown, and of a standard error of at most a third of it.
+        """Return cells whose recommended count is reliable: shown, and of a standard error of at most a third of it.
 
         Rules that name another relative error set that limit (:meth:`Rules.reliable`).
         """
@@ -424,7 +424,7 @@ def contradiction(release: Release, box: Box) -> Answer | None:
 
 
 def contradictions(release: Release) -> NDArray[np.bool_]:
-    """Cells of a release whose two intervals lie apart; none where refined counts have no interval."""
+    """Return cells of a release whose two intervals lie apart; none where refined counts have no interval."""
     if not release.has_refined_intervals:
         return np.zeros(release.domain.shape, bool)
     (lower, upper), (least, most) = (intervals(estimate, LEVEL) for estimate in (release.unbiased, release.refined))

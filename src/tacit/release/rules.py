@@ -145,7 +145,7 @@ class Rules:
         return is_small & is_shown
 
     def suppresses(self, counts: FloatArray, errors: FloatArray) -> NDArray[np.bool_]:
-        """Counts that a rule suppresses, or that are gone already."""
+        """Return counts that a rule suppresses, or that are gone already."""
         found = np.isnan(counts)
         for rule in self.suppress:
             found = found | rule.holds(counts, errors)
@@ -173,7 +173,7 @@ class Rules:
         return np.asarray(found, np.int64)
 
     def missing_bins(self, time: TimeAxis, *, partly: bool = False) -> NDArray[np.bool_]:
-        """Bins all of whose days have no data; ``partly``: bins that lack some of their days, but not all."""
+        """Return bins all of whose days have no data; ``partly``: bins that lack some of their days, but not all."""
         first, last = _days_covered(time)
         n_days, n_missing = (last - first).astype(np.int64) + 1, self.days_missing(time)
         return (n_missing > 0) & (n_missing < n_days) if partly else n_missing == n_days
@@ -263,7 +263,7 @@ def without_cells(estimate: Estimate, cells: BoolArray) -> Estimate:
 
 
 def intervals(estimate: Estimate, level: float) -> tuple[FloatArray, FloatArray]:
-    """Limits for every cell; NaN for those that were removed."""
+    """Return limits for every cell; NaN for those that were removed."""
     is_gone = np.isnan(estimate.values)
     lower, upper = estimate.noise.intervals(np.where(is_gone, 0.0, estimate.values), level)
     return np.where(is_gone, np.nan, lower), np.where(is_gone, np.nan, upper)

@@ -244,7 +244,7 @@ class PrivacyStatement:
         return self.n_values if self.is_central or self.guarantee.hidden == self.private else 2
 
     def paragraphs(self) -> list[tuple[str, str]]:
-        """Headings and plain sentences, in reading order."""
+        """Return headings and plain sentences, in reading order."""
         parts = [(gettext("Simulation"), gettext(_SIMULATION))] if self.is_simulation else []
         if self.is_void:
             void = _VOID_WITH_KINDS if self.guarantee.tells_kinds else _VOID

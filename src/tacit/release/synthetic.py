@@ -135,7 +135,7 @@ class SyntheticRows:
 
 
 def rounded_counts(estimate: Estimate, randomness: Randomness) -> IntArray:
-    """Whole numbers, each its count rounded up or down, that add up to every public number of reports exactly."""
+    """Return each count rounded up or down, so that they add up to every public number of reports exactly."""
     if estimate.totals is None:
         return _rounded(estimate.values, None, randomness)
     rows, totals = rows_with_totals(estimate)
@@ -143,7 +143,7 @@ def rounded_counts(estimate: Estimate, randomness: Randomness) -> IntArray:
 
 
 def _rounded(rows: NDArray[np.float64], totals: IntArray | None, randomness: Randomness) -> IntArray:
-    """Whole numbers in units of 2**-40, so that nothing is lost to rounding on the way."""
+    """Return whole numbers in units of 2**-40, so that nothing is lost to rounding on the way."""
     lower = np.floor(rows)
     parts = np.rint((rows - lower) * _UNIT).astype(np.int64)
     whole = lower.astype(np.int64) + parts // _UNIT
@@ -169,7 +169,7 @@ def _fit(parts: IntArray, wanted: IntArray) -> None:
 
 
 def _ready(release: Release) -> Estimate:
-    """Counts that can be rounded: not negative, adding up to what is public, or else to the unbiased total."""
+    """Return counts that can be rounded: not negative, adding up to what is public, or else to the unbiased total."""
     estimate = _without_gaps(release.refined)
     if estimate.totals is None:
         clipped = estimate if estimate.values.min(initial=0.0) >= 0 else clip(estimate)
@@ -191,7 +191,7 @@ def _ready(release: Release) -> Estimate:
 
 
 def _without_gaps(estimate: Estimate) -> Estimate:
-    """Suppressed counts filled in: what the others leave of each public number, shared evenly."""
+    """Return suppressed counts filled in: what the others leave of each public number, shared evenly."""
     if not np.isnan(estimate.values).any():
         return estimate
     if estimate.totals is None:

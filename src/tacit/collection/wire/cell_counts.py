@@ -72,7 +72,7 @@ class CellCounts:
 
     @classmethod
     def none(cls, n_private: int) -> CellCounts:
-        """No event at all: the zero of ``+``."""
+        """Return the counts of no event at all: the zero of ``+``."""
         return cls(n_private, np.empty(0, np.int64), np.empty(0, np.int64))
 
     @classmethod
@@ -114,7 +114,7 @@ class CellCounts:
         return public[starts], np.add.reduceat(self.counts, starts)
 
     def events(self, start: int, stop: int) -> tuple[Numbers, Numbers]:
-        """Public bins and private cells of the events numbered from ``start`` up to ``stop``, one entry an event."""
+        """Return public bins and private cells of the events ``start`` up to ``stop``, one entry an event."""
         first, last = np.searchsorted(self._ends, [start, stop - 1], side="right")
         ends = np.minimum(self._ends[first : last + 1], stop)
         public, private = np.divmod(self.cells[first : last + 1], self.n_private)
@@ -195,7 +195,7 @@ _BLOCK: Final = b"tacit block 1"
 
 
 def secret_key(randomness: Randomness) -> bytes:
-    """32 bytes for :func:`drawing_key`, where no ledger keeps them; of seeded randomness they follow from the seed."""
+    """Return 32 bytes for :func:`drawing_key`, where no ledger keeps them; with a seed they follow from it."""
     return randomness.words(4).astype("<u8").tobytes()
 
 

@@ -338,7 +338,7 @@ def _watched(
 def _gathered(
     bins: NDArray[np.int64], run_lengths: NDArray[np.int64]
 ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-    """Bins in groups of so many reports, or a bin of more alone."""
+    """Yield bins in groups of so many reports, or a bin of more alone."""
     ends, start = np.cumsum(run_lengths), 0
     while start < len(bins):
         before = int(ends[start - 1]) if start else 0

@@ -29,7 +29,7 @@ def n_bins_allowed(plan: Plan) -> int:
 
 
 def report_keys(reports: NDArray[np.uint8]) -> NDArray[np.uint64]:
-    """Reports as little-endian numbers in columns of 8 bytes each, the least significant first."""
+    """Return reports as little-endian numbers in columns of 8 bytes each, the least significant first."""
     n_bytes = reports.shape[1]
     padded = np.zeros((len(reports), -(-n_bytes // 8) * 8), np.uint8)
     padded[:, :n_bytes] = reports
@@ -141,7 +141,7 @@ class Spool:
         return set(found.tolist())
 
     def _cipher(self, path: Path, position: int) -> CipherContext:
-        """AES-256-CTR from a byte of a file on; each file of the spool has a stream of its own."""
+        """Return AES-256-CTR from a byte of a file on; each file of the spool has a stream of its own."""
         number = self._numbers.setdefault(path.name, len(self._numbers))
         counter = number.to_bytes(8, "big") + (position // _CIPHER_BLOCK).to_bytes(8, "big")
         cipher = Cipher(algorithms.AES(self._key), modes.CTR(counter)).encryptor()

@@ -87,7 +87,7 @@ class Exponentials:
         return float(first), float(_squares(self.decays, self.weights[None, :], n)[0])
 
     def encoder_products(self, count: int, n_lags: int) -> FloatArray:
-        r"""At most the products of the encoder's columns that lie 0 .. ``n_lags`` bins apart.
+        r"""Return at most the products of the encoder's columns that lie 0 .. ``n_lags`` bins apart.
 
         .. math:: g_l = \sum_{k < \text{count}} c_k c_{k + l}
         """
@@ -115,7 +115,7 @@ class Exponentials:
 
 
 def _powers(decays: FloatArray, exponents: IntArray | FloatArray) -> FloatArray:
-    """(1 - decay) ** exponent, a row for each exponent."""
+    """Return (1 - decay) ** exponent, a row for each exponent."""
     powers: FloatArray = np.power((1 - decays)[None, :], np.asarray(exponents, np.float64)[:, None])
     return powers
 

@@ -57,7 +57,7 @@ class ContinualNoise(Protocol):
         """Return the variance of the count of bins ``first`` .. ``stop`` - 1, for many ranges at once."""
 
     def range_cumulants(self, first: IntArray, stop: IntArray) -> FloatArray:
-        """At most the fourth cumulant of these ranges: exact where all nodes weigh the same."""
+        """Return at most the fourth cumulant of these ranges: exact where all nodes weigh the same."""
 
     def loads(self, weights: FloatArray) -> FloatArray:
         """Return what every node contributes to questions about bins 0 .. n - 1, in its standard errors.
@@ -140,7 +140,7 @@ def check_horizon(horizon: int) -> None:
 
 
 def check_ranges(first: IntArray, stop: IntArray, horizon: int) -> tuple[IntArray, IntArray]:
-    """Ranges as arrays of one shape; refuse reversed ones and those beyond the horizon. Empty ones are allowed."""
+    """Return ranges as arrays of one shape; refuse reversed ones and those beyond the horizon, not empty ones."""
     first, stop = np.broadcast_arrays(np.asarray(first, np.int64), np.asarray(stop, np.int64))
     if first.size and not (first.min() >= 0 and (first <= stop).all() and stop.max() <= horizon):
         raise SettingError(f"every range must run forward within the bins 0 to {horizon - 1}. Swap its ends or cut it.")

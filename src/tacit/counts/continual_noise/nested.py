@@ -250,7 +250,7 @@ class SmoothTree(NestedTree):
 
 @lru_cache(maxsize=64)
 def _binomials(most: int, zeros: int) -> IntArray:
-    """n over k, for n up to ``most`` and k up to ``zeros``; the last column stands for k = -1. Cut off at 2**62."""
+    """Return n over k, for n to ``most`` and k to ``zeros``, cut off at 2**62; the last column is for k = -1."""
     table = np.zeros((most + 1, zeros + 2), np.int64)
     for n in range(most + 1):
         for k in range(min(n, zeros) + 1):

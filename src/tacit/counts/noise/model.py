@@ -39,13 +39,13 @@ class Noise(Protocol):
         """Return the variance of the answer to a linear question."""
 
     def interval(self, value: float, weights: FloatArray, level: float) -> tuple[float, float]:
-        """Limits for the true answer, given the estimated one."""
+        """Return limits for the true answer, given the estimated one."""
 
     def standard_errors(self) -> FloatArray:
         """Return the standard error of every cell."""
 
     def intervals(self, values: FloatArray, level: float) -> tuple[FloatArray, FloatArray]:
-        """Limits for every cell."""
+        """Return limits for every cell."""
 
     def coarsen(self, grouping: Grouping) -> Noise:
         """Return the noise of sums of cells."""
@@ -54,7 +54,7 @@ class Noise(Protocol):
         """Return the standard errors of sums of our cells, all at once."""
 
     def sum_intervals(self, values: FloatArray, grouping: Grouping, level: float) -> tuple[FloatArray, FloatArray]:
-        """Limits for sums of our cells, all at once."""
+        """Return limits for sums of our cells, all at once."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the model as plain data."""
@@ -72,7 +72,7 @@ class Noise(Protocol):
     def range_limits(
         self, values: FloatArray, first: NDArray[np.integer], stop: NDArray[np.integer], level: float
     ) -> tuple[FloatArray, FloatArray, FloatArray] | None:
-        """Standard errors, lower and upper limits of sums over ranges of times of any one place, all at once.
+        """Return standard errors, lower and upper limits of sums over ranges of times of any one place, all at once.
 
         None where ranges have to be asked one after another.
         """
@@ -113,7 +113,7 @@ class Noise(Protocol):
         return None
 
     def browser_model(self, level: float) -> dict[str, Any] | None:
-        """Plain data from which a page's script finds the variance and the interval of any box; None if none can.
+        """Return plain data from which a script finds the variance and interval of any box; None if none can.
 
         ``level`` is that of the intervals. The scripts are ``pages/templates/noise_*.js``.
         """

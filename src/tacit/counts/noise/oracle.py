@@ -114,7 +114,7 @@ class OracleNoise(Noise):
         return OracleNoise(self.distribution, reports, layout, counts)
 
     def sum_errors(self, grouping: Grouping) -> FloatArray:
-        """Standard errors of sums of our cells."""
+        """Return standard errors of sums of our cells."""
         (public, private), target = self.layout.groups(grouping), self.layout.coarsened(grouping)
         n_public, n_private = target.n_public, target.n_private
         reports = sum_groups(self.reports, public, n_groups=n_public)
@@ -127,7 +127,7 @@ class OracleNoise(Noise):
         return np.sqrt(cells)
 
     def sum_intervals(self, values: FloatArray, grouping: Grouping, level: float) -> tuple[FloatArray, FloatArray]:
-        """Limits for sums of our cells, all at once."""
+        """Return limits for sums of our cells, all at once."""
         (public, private), target = self.layout.groups(grouping), self.layout.coarsened(grouping)
         rows = target.rows(values)
         in_bins = sum_groups(self.reports, public, n_groups=len(rows))
@@ -232,7 +232,7 @@ class OracleNoise(Noise):
         )
 
     def _limits_by_coins(self, value: float, rows: FloatArray, level: float) -> tuple[float, float] | None:
-        """Exact limits of a sum of cells that is a number of flips of the same two coins in every public bin."""
+        """Return exact limits of a sum of cells that is a number of flips of the same two coins in every public bin."""
         sizes = np.unique(rows.sum(axis=1))
         sizes = sizes[sizes > 0]
         coins = [self.distribution.coins(int(size)) for size in sizes]
@@ -248,7 +248,7 @@ class OracleNoise(Noise):
         return float(lower[0]), float(upper[0])
 
     def _limits_by_distributions(self, value: float, rows: FloatArray, level: float) -> tuple[float, float] | None:
-        """Exact limits of a sum of as many cells in every public bin, where a report's part has a known distribution.
+        """Return exact limits of a sum of cells in every public bin, where a report's part has a known distribution.
 
         Public bins asked about in full are known, and set aside.
         """

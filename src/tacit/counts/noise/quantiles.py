@@ -65,14 +65,14 @@ def limits_of(
 def within(
     lower: FloatArray, upper: FloatArray, largest: FloatArray | float, *, is_whole: bool = True
 ) -> tuple[FloatArray, FloatArray]:
-    """Limits as intervals: cut to what counts can be, and out to every whole number of which a part is covered."""
+    """Return limits as intervals: cut to possible counts, and out to every whole number partly covered."""
     if is_whole:
         lower, upper = np.minimum(lower, np.ceil(lower - 0.5)), np.maximum(upper, np.floor(upper + 0.5))
     return np.clip(lower, 0.0, largest), np.clip(upper, 0.0, largest)
 
 
 def settings_of_limits(level: float) -> dict[str, Any]:
-    """Plain data from which a page's script finds the same limits (``noise_smoothed.js``)."""
+    """Return plain data from which a page's script finds the same limits (``noise_smoothed.js``)."""
     lower, upper = _shortest_ends(level)
     return {
         "lower": lower.tolist(),
@@ -136,7 +136,7 @@ def _of_gamma(share: float, skewness: float) -> float:
 def _of_few(
     centre: FloatArray, variances: FloatArray, third: FloatArray, level: float
 ) -> tuple[FloatArray, FloatArray]:
-    """Quantiles of small counts: of how many there are, or, where most were seen, of how many were not."""
+    """Return quantiles of small counts: of how many there are, or, where most were seen, of how many were not."""
     first = np.zeros(len(centre))
     chances = np.empty((_ROWS, len(centre)))
     is_observed = variances < _MOSTLY_OBSERVED * centre

@@ -91,7 +91,7 @@ class SampledNoise(Noise):
         return sum(float(self.counts[which].sum(axis=0) @ self.per_report(q)) for q, which in self._questions(weights))
 
     def per_report(self, leaf_weights: FloatArray) -> FloatArray:
-        """For every true leaf, the variance that one report adds to a question."""
+        """Return, for every true leaf, the variance that one report adds to a question."""
         return self._asked(leaf_weights)[0]
 
     def _asked(self, leaf_weights: FloatArray) -> tuple[FloatArray, float]:
@@ -240,7 +240,7 @@ class SampledNoise(Noise):
                 yield question, which.ravel() == number
 
     def _of_public(self, groups: IntArray, n_groups: int) -> tuple[IntArray, FloatArray]:
-        """Reports and counts of groups of public bins."""
+        """Return reports and counts of groups of public bins."""
         return sum_groups(self.reports, groups, n_groups=n_groups), sum_groups(self.counts, groups, n_groups=n_groups)
 
     @cached_property
@@ -299,7 +299,7 @@ def table_variances(distributions: Sequence[SupportDistribution], chances: Seque
 
 
 def error_of_differences(distribution: SupportDistribution) -> float:
-    """Half the variance that a report adds to the difference of two cells, on average over cells and truths."""
+    """Return half the variance that a report adds to the difference of two cells, on average over cells and truths."""
     k = distribution.n_cells
     return (k * mean_variance(distribution) - float(distribution.variances(np.ones(k)).mean()) / k) / (k - 1)
 

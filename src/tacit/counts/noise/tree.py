@@ -98,7 +98,7 @@ class TreeNoise(VarianceGammaNoise):
     def range_intervals(
         self, values: FloatArray, first: NDArray[np.integer], stop: NDArray[np.integer], level: float
     ) -> tuple[FloatArray, FloatArray]:
-        """Limits for sums of the leaves from ``first`` up to but not including ``stop`` of one tree, elementwise.
+        """Return limits for sums of the leaves ``first`` up to but not including ``stop`` of one tree, elementwise.
 
         O(height) for each, compiled: for millions of ranges at once. Leaves stand in the tree's order.
         """
@@ -170,7 +170,7 @@ class TreeNoise(VarianceGammaNoise):
         return rows if self.order is None else rows[self.order]
 
     def cells(self, leaves: FloatArray) -> FloatArray:
-        """Rows of leaves in the tree's order as an array over the domain."""
+        """Return rows of leaves in the tree's order as an array over the domain."""
         by_bin = leaves
         if self.order is not None:
             by_bin = np.empty_like(leaves)

@@ -74,7 +74,7 @@ class VarianceGammaNoise(Noise):
         }
 
     def browser_moments(self, level: float) -> dict[str, Any] | None:
-        """Plain data from which a script finds the variance and the fourth cumulant of a box; None if none can."""
+        """Return plain data for a script to find the variance and fourth cumulant of a box; None if none can."""
         return None
 
     def sum_errors(self, grouping: Grouping) -> FloatArray:
@@ -136,12 +136,12 @@ class VarianceGammaNoise(Noise):
 
 
 def non_negative(values: FloatArray, margins: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Limits of counts. Counts are never below zero, so cutting limits there loses nothing."""
+    """Return limits of counts. Counts are never below zero, so cutting limits there loses nothing."""
     return np.maximum(values - margins, 0.0), np.maximum(values + margins, 0.0)
 
 
 def quantile_factors(excess_kurtosis: FloatArray, level: float) -> FloatArray:
-    """For each kurtosis the t with P(\\|Z\\| <= t) = level, Z of unit variance.
+    """Return, for each kurtosis, the t with P(\\|Z\\| <= t) = level, Z of unit variance.
 
     >>> quantile_factors(np.array([0.0, 3.0]), 0.95).round(3).tolist()  # normal; Laplace: ln(20) / sqrt(2)
     [1.96, 2.118]
@@ -153,7 +153,7 @@ def quantile_factors(excess_kurtosis: FloatArray, level: float) -> FloatArray:
 
 @lru_cache(maxsize=16)
 def _table(level: float) -> tuple[FloatArray, FloatArray]:
-    """Quantiles at equal steps of kurtosis / (kurtosis + 3), in which they are smooth."""
+    """Return quantiles at equal steps of kurtosis / (kurtosis + 3), in which they are smooth."""
     places = np.linspace(0.0, _LARGEST_KURTOSIS / (_LARGEST_KURTOSIS + 3), _N_STEPS + 1)
     return places, np.array([_quantile(place, level) for place in places.tolist()])
 
@@ -171,7 +171,7 @@ def _quantile(place: float, level: float) -> float:
 
 
 def _mixture(shape: float) -> tuple[FloatArray, FloatArray]:
-    """Nodes of the integral in y = ln g, where the trapezoidal rule converges geometrically: masses, sqrt(a / 2g)."""
+    """Return masses and sqrt(a / 2g) at nodes of the integral in y = ln g, where the trapezoidal rule serves well."""
     width = 1 / math.sqrt(max(shape, 1.0))
     y = math.log(shape) + width * np.linspace(-40.0 if shape < 1 else -16.0, 8.0 if shape < 4 else 12.0, 161)
     mass = np.exp(shape * y - np.exp(y) - math.lgamma(shape)) * (y[1] - y[0])

@@ -36,7 +36,7 @@ _SIN_TERMS: Final = [float(Fraction((-1) ** n, factorial(2 * n + 1))) for n in r
 
 
 def exp(x: Floats) -> Floats:
-    """e to the power of x, for x between -700 and 700."""
+    """Return e to the power of x, for x between -700 and 700."""
     halvings = np.rint(x * _PER_LN2)
     rest = (x - halvings * _LN2_HIGH) - halvings * _LN2_LOW
     return np.ldexp(polynomial(_EXP_TERMS, rest), halvings.astype(np.int32))
@@ -98,24 +98,24 @@ class Draws:
         return cls(SeededRandomness(int.from_bytes(digest[:16], "big")))
 
     def uniforms(self, *shape: int) -> Floats:
-        """Uniform on the open interval from 0 to 1: the midpoints of 2**52 equal steps."""
+        """Return uniform numbers strictly between 0 and 1: the midpoints of 2**52 equal steps."""
         words = self._randomness.words(int(np.prod(shape, dtype=np.int64)))
         return (((words >> np.uint64(12)).astype(np.float64) + 0.5) * 2.0**-52).reshape(shape)
 
     def normals(self, *shape: int) -> Floats:
-        """Standard normal, by inversion."""
+        """Return standard normal numbers, by inversion."""
         return normal_quantile(self.uniforms(*shape))
 
     def exponentials(self, *shape: int) -> Floats:
-        """Exponential with mean 1, by inversion."""
+        """Return exponential numbers of mean 1, by inversion."""
         return -log(self.uniforms(*shape))
 
     def integers(self, count: int, *, below: int) -> Integers:
-        """Whole numbers from 0 up to but not including ``below``, all alike to one part in 2**52 / below."""
+        """Return whole numbers from 0 up to but not including ``below``, all alike to one part in 2**52 / below."""
         return np.floor(self.uniforms(count) * below).astype(np.int64)
 
     def poisson(self, means: Floats) -> Integers:
-        """Poisson with these means (each at most 700): probabilities added up until they pass a uniform."""
+        """Return Poisson numbers of these means (at most 700): probabilities added up until they pass a uniform."""
         passed = self.uniforms(*means.shape)
         probability = exp(-means)
         reached = probability.copy()
@@ -140,7 +140,7 @@ class Draws:
         return drawn
 
     def choices(self, count: int, weights: Floats) -> Integers:
-        """Positions drawn in proportion to ``weights``, with replacement."""
+        """Return positions drawn in proportion to ``weights``, with replacement."""
         reached = np.cumsum(weights)
         passed = self.uniforms(count) * reached[-1]
         drawn: Integers = np.searchsorted(reached, passed, side="right").astype(np.int64)

@@ -71,7 +71,7 @@ def _tables(plan: Plan) -> MarginalTables:
 
 
 def _root_free(tree: Hierarchy, shares: Sequence[int]) -> tuple[int, ...]:
-    """Parts of the budget for all levels: none for the root, unless the root is all there is."""
+    """Return parts of the budget for all levels: none for the root, unless the root is all there is."""
     if tree.n_levels == 1:
         return (1,)
     if len(shares) != tree.n_levels - 1:
@@ -95,7 +95,7 @@ def _designed(domain: Domain, cost: Cost, unit: Unit) -> Mapping[str, int]:
 
 
 def _calendar(domain: Domain, cost: Cost, unit: Unit) -> Mapping[str, int]:
-    """Years and months, where there are several and they cut time up differently."""
+    """Return years and months, where there are several and they cut time up differently."""
     steps, n_above = [], 1
     for step in ("year", "month"):
         n_here = _n_periods(domain, step)

@@ -250,7 +250,7 @@ def _whole_parts(shares: FloatArray) -> tuple[int, ...]:
 
 
 def _starts(n: int) -> Iterator[tuple[int, ...]]:
-    """Trees of one fan-out below the top, of every height."""
+    """Yield trees of one fan-out below the top, of every height."""
     yield (n,)
     for fan_out in range(2, min(_WIDEST, n - 1) + 1):
         height = 2
@@ -266,7 +266,7 @@ def _topped(n: int, fan_outs: list[int]) -> tuple[int, ...]:
 
 
 def _neighbours(n: int, fan_outs: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
-    """Trees with one fan-out changed below the top, or a level more or less."""
+    """Yield trees with one fan-out changed below the top, or a level more or less."""
     for level in range(1, len(fan_outs)):
         for change in (-4, -2, -1, 1, 2, 4):
             changed = [*fan_outs[:level], fan_outs[level] + change, *fan_outs[level + 1 :]]
@@ -289,7 +289,7 @@ def _range_energy(n: int, size: int) -> float:
 def _sampled_ranges(
     n: int, lengths: tuple[tuple[int, float], ...]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], FloatArray]:
-    """Ranges of the lengths at all places, or evenly at as many as suffice; and their weights, 1 together."""
+    """Return ranges of the lengths at all places, or evenly at as many as suffice; and their weights, 1 together."""
     firsts, stops, weights = [], [], []
     total = sum(weight for _, weight in lengths)
     for length, weight in lengths:

@@ -101,7 +101,7 @@ class Engine(Protocol):
 
 
 def running(total: IntArray, counts: IntArray) -> IntArray:
-    """True totals after each of these bins."""
+    """Return true totals after each of these bins."""
     totals: IntArray = np.cumsum(counts, axis=0, dtype=np.int64) + total
     return totals
 

@@ -252,7 +252,7 @@ class CounterFiles:
 
     @contextmanager
     def _opened(self) -> Iterator[tuple[SavedState, int, int]]:
-        """State and history, completed and found to agree, with nobody else at work on them."""
+        """Open state and history, completed and found to agree, with nobody else at work on them."""
         saved = SavedState.read(self.state_path)
         if not self.history_path.exists():
             if saved.state.position:
@@ -422,7 +422,7 @@ def record(
 
 
 def days_of_counts(key: bytes, stream: Stream, first: int, rows: IntArray) -> dict[str, bytes]:
-    """Digests of dates, places and numbers, for counts whose events nobody showed; a day of zeros has none.
+    """Return digests of dates, places and numbers, for counts whose events nobody showed; a day of zeros has none.
 
     Kinds are added up, as digests of events leave them out.
     """

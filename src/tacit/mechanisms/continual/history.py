@@ -195,7 +195,7 @@ class HistoryText:
     is_damaged: bool
 
     def refuse_damage(self, path: Path) -> None:
-        """Damage is not for a reader to mend."""
+        """Refuse a damaged history: damage is not for a reader to mend."""
         if self.is_damaged:
             raise FormatError(
                 f"{path} is damaged in record {self.history.n_bins}: its check does not agree. Restore it from a copy; "
@@ -248,7 +248,7 @@ class Labels:
 
 
 def lines_of(labels: Labels, first: int, totals: IntArray, check: int) -> tuple[bytes, int]:
-    """Records of bins from ``first`` on, and the check of the last."""
+    """Return records of bins from ``first`` on, and the check of the last."""
     lines = []
     named = zip(labels.between(first, first + len(totals)), totals.tolist(), strict=True)
     for bin, (label, row) in enumerate(named, first):

@@ -123,7 +123,7 @@ def _endless_noise_models(cost: Cost, most: int) -> Iterator[ContinualNoise]:
 
 
 def _shapes(horizon: int) -> Iterator[tuple[int, ...]]:
-    """Fan-outs below the top: equal ones, of up to seven levels."""
+    """Yield fan-outs below the top: equal ones, of up to seven levels."""
     yield ()
     for n_levels in range(2, _MOST_LEVELS + 1):
         for fan_out in range(2, _WIDEST + 1):
@@ -255,7 +255,7 @@ def fitted(noise_model: BufferedRoot) -> BufferedRoot:
 
 @lru_cache(maxsize=256)
 def _tuned(horizon: int) -> tuple[tuple[tuple[int, int], ...], tuple[tuple[int, int], ...]]:
-    """Decays and weights for a horizon, as short fractions."""
+    """Return decays and weights for a horizon, as short fractions."""
     totals, shares = np.arange(1.0, horizon + 1), np.full(horizon, 1 / horizon)
     if horizon > _LONGEST_LISTED:
         nodes, shares = np.polynomial.legendre.leggauss(24)
@@ -293,7 +293,7 @@ def _at(point: FloatArray) -> Exponentials:
 
 
 def _minimize(loss: Callable[[FloatArray], float], start: FloatArray) -> FloatArray:
-    """Broyden, Fletcher, Goldfarb and Shanno's search, with differences for derivatives."""
+    """Minimize by Broyden, Fletcher, Goldfarb and Shanno's search, with differences for derivatives."""
 
     def slope(point: FloatArray) -> FloatArray:
         steps = np.eye(len(point)) * _STEP

@@ -116,7 +116,7 @@ class HadamardResponse:
         return {"keep": self.keep}
 
     def channel(self) -> list[list[Fraction]]:
-        """P(column | cell), row by cell, column by column."""
+        """Return P(column | cell), row by cell, column by column."""
         check_listed(self.n_cells, LARGEST_LISTED_CHANNEL)
         order = 1 << self.n_bits
         chances = (Fraction(COIN + self.keep, COIN * order), Fraction(COIN - self.keep, COIN * order))

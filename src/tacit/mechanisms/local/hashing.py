@@ -143,7 +143,7 @@ class LocalHashing:
         return {"bits": self.bits, "keep": self.keep}
 
     def channel(self) -> list[list[Fraction]]:
-        """P(report | cell), row by cell, column by the report a + z 2**m read as a little-endian number."""
+        """Return P(report | cell), row by cell, column by the report a + z 2**m read as a little-endian number."""
         return self.channel_of(Fraction(self.keep, COIN))
 
     def channel_of(self, kept: Fraction) -> list[list[Fraction]]:

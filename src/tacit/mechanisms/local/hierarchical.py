@@ -103,7 +103,7 @@ class HierarchicalHistogram(SampledLevels[Hierarchy]):
         return cls(hierarchy, oracles, level_chances(weights))
 
     def thresholds(self) -> dict[str, int]:
-        """For each level below the root: the fan-out of the nodes above it, its chance, its oracle's thresholds."""
+        """Return, for each level below the root, the fan-out above it, its chance and its oracle's thresholds."""
         thresholds: dict[str, int] = {}
         for level, (fan_out, chance, oracle) in enumerate(
             zip(self._fan_outs, self.chances, self.oracles, strict=True), 1

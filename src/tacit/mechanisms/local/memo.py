@@ -264,7 +264,7 @@ def _is_bounded(mechanism: RepeatedRandomizer) -> bool:
 
 
 def _merged(known: NDArray[np.int64], new: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.intp]]:
-    """Known and new keys in order, and the order."""
+    """Return known and new keys in order, and the order."""
     both = np.concatenate([known, new])
     order = np.argsort(both)
     return both[order], order

@@ -124,7 +124,7 @@ def design_of(positions: NDArray[np.int64], n_bits: int) -> FloatArray:
 
 
 def solve_bits(design: FloatArray, bits: FloatArray, variances: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Least squares: the counts of cells that explain counts of bits best, and their covariance.
+    """Return the least-squares counts of cells that explain counts of bits best, and their covariance.
 
     The solution X b with X = (A'A)^-1 A' is linear in the bits b, so independent bits of variances v give the
     covariance X diag(v) X' exactly.
@@ -329,11 +329,11 @@ class LongitudinalRappor(Remembering):
         return DeviceLoss.of(self.thresholds(), self.n_cells, n_differing=self.n_differing)
 
     def channel(self) -> list[list[Fraction]]:
-        """P(first report | cell), row by cell, column by the report's bits read as a little-endian number."""
+        """Return P(first report | cell), row by cell, column by the report's bits read as a little-endian number."""
         return self._listed(self.q_star, self.p_star)
 
     def permanent_channel(self) -> list[list[Fraction]]:
-        """P(permanent bits | cell), in the same form: what all reports together can reveal."""
+        """Return P(permanent bits | cell), in the same form: what all reports together can reveal."""
         return self._listed(*self.loss.permanent)
 
     @property
@@ -450,7 +450,7 @@ class LongitudinalRappor(Remembering):
         return bloom_positions(self.n_cells, self.n_bits, self.hashes)
 
     def _coin_rows(self, n_rows: int, threshold: int, randomness: Randomness) -> NDArray[np.uint8]:
-        """Packed rows of coins; bits beyond the last are zero."""
+        """Return packed rows of coins; bits beyond the last are zero."""
         n_bytes = n_rows * self.report_bytes
         words = bernoulli_bits(n_bytes * 8, threshold, randomness)
         rows = words.astype("<u8", copy=False).view(np.uint8)[:n_bytes].reshape(n_rows, self.report_bytes).copy()

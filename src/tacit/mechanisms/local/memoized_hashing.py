@@ -168,11 +168,11 @@ class LongitudinalHashing(Remembering):
         return DeviceLoss.of(self.thresholds(), self.n_cells)
 
     def channel(self) -> list[list[Fraction]]:
-        """P(first report | cell), row by cell, column by the report a + z 2**m read as a little-endian number."""
+        """Return P(first report | cell), row by cell, column by the report a + z 2**m as a little-endian number."""
         return self.permanent.channel_of(self.distribution.kept)
 
     def permanent_channel(self) -> list[list[Fraction]]:
-        """P(function and permanent value | cell), in the same form: what all reports about it together can reveal."""
+        """Return P(function and permanent value | cell), in the same form: what all reports together can reveal."""
         return self.permanent.channel()
 
     @property

@@ -108,7 +108,7 @@ class RandomizedResponse:
         return {"keep": self.keep}
 
     def channel(self) -> list[list[Fraction]]:
-        """P(report | cell), row by cell, column by the cell named."""
+        """Return P(report | cell), row by cell, column by the cell named."""
         check_listed(self.n_cells, LARGEST_LISTED_CHANNEL)
         p, q = self.p, self.q
         return [[p if named == cell else q for named in range(self.n_cells)] for cell in range(self.n_cells)]
@@ -143,7 +143,7 @@ class RandomizedResponse:
 
 
 def _numbers(reports: NDArray[np.uint8]) -> NDArray[Any]:
-    """Little-endian numbers of one to four bytes each, without a copy where a machine has such numbers."""
+    """Return little-endian numbers of one to four bytes each, without a copy where a machine has such numbers."""
     n_bytes = reports.shape[1]
     if n_bytes == 3:
         reports = np.pad(reports, ((0, 0), (0, 1)))

@@ -54,7 +54,7 @@ class LocalRandomizer(Protocol):
         """Sum consecutive runs of reports into one row of statistics each."""
 
     def channel(self) -> list[list[Fraction]]:
-        """P(report | cell) for every cell and report, exactly, where they can be listed."""
+        """Return P(report | cell) for every cell and report, exactly, where they can be listed."""
 
     def estimate(self, tally: Tally, plan: Plan, domain: Domain) -> Estimate:
         """Turn a tally into unbiased counts with their noise."""

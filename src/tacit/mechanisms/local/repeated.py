@@ -53,7 +53,7 @@ class RepeatedRandomizer(FrequencyOracle, Protocol):
         """Return the epsilon of which values all reports are about, for so many different values; None: for all."""
 
     def __hash__(self) -> int:
-        """Equal mechanisms have equal hashes, so that what is known of one is known of all."""
+        """Return equal hashes for equal mechanisms, so that what is known of one is known of all."""
 
     @property
     def loss(self) -> DeviceLoss:

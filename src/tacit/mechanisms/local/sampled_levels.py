@@ -88,7 +88,7 @@ class SampledLevels(Generic[Levels]):
         return sum(1 + oracle.n_statistics for oracle in self.oracles)
 
     def channel(self) -> list[list[Fraction]]:
-        """P(report | leaf), row by leaf, column by the report read as a little-endian number: level + 256 payload."""
+        """Return P(report | leaf), row by leaf, column by level + 256 payload as a little-endian number."""
         channels = [oracle.channel() for oracle in self.oracles]
         n_columns = (MOST_LEVELS + 1) * max(len(channel[0]) for channel in channels)
         rows = []
@@ -184,7 +184,7 @@ def of_level(word: str, number: int, thresholds: Mapping[str, int]) -> dict[str,
 
 
 def level_chances(weights: Sequence[float]) -> tuple[int, ...]:
-    """Whole numbers in proportion to the weights that add up to 2**64; the last level takes what rounding leaves.
+    """Return whole numbers in proportion to the weights, 2**64 together; the last level takes what rounding leaves.
 
     Rounding costs no privacy: the level does not depend on the value.
 

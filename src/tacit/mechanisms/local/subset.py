@@ -156,7 +156,7 @@ class SubsetSelection:
         return {"include": self.include, "size": self.size}
 
     def channel(self) -> list[list[Fraction]]:
-        """P(report | cell), row by cell, column by the report's bits read as a little-endian number."""
+        """Return P(report | cell), row by cell, column by the report's bits read as a little-endian number."""
         k, w = self.n_cells, self.size
         check_listed(k, LARGEST_LISTED_CHANNEL)
         chances = (1 - self.p) / math.comb(k - 1, w), self.p / math.comb(k - 1, w - 1)

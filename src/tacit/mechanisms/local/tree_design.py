@@ -114,7 +114,7 @@ stays the same, with more levels."""
 
 
 def range_energies(hierarchy: Hierarchy) -> FloatArray:
-    r"""For each level, root first, the mean of :math:`|A u|^2` over all ranges u.
+    r"""Return, for each level, root first, the mean of :math:`|A u|^2` over all ranges u.
 
     Two leaves i <= j lie together in (i + 1) (N - j) ranges.
 
@@ -195,12 +195,12 @@ def _node_sizes(hierarchy: Hierarchy) -> FloatArray:
 
 
 def _precisions(sizes: FloatArray, variances: FloatArray) -> FloatArray:
-    """lambda of each level below the root: what it and all finer levels know."""
+    """Return lambda of each level below the root: what it and all finer levels know."""
     return np.cumsum((sizes / variances)[::-1])[::-1]
 
 
 def _rounded(shares: FloatArray) -> list[int]:
-    """Whole numbers of at least 1 in proportion to the shares, 1024 in all: the same on every platform."""
+    """Return whole numbers of at least 1 in proportion to the shares, 1024 in all: the same on every platform."""
     whole = np.maximum(np.rint(shares * _GRID).astype(np.int64), 1)
     whole[np.argmax(whole)] += _GRID - whole.sum()
     return [int(share) for share in whole]

@@ -191,7 +191,7 @@ class UnaryEncoding:
         return {"ones": self.ones, "zeros": self.zeros}
 
     def channel(self) -> list[list[Fraction]]:
-        """P(report | cell), row by cell, column by the report's bits read as a little-endian number."""
+        """Return P(report | cell), row by cell, column by the report's bits read as a little-endian number."""
         check_listed(self.n_cells, LARGEST_LISTED_CHANNEL)
         rows = []
         for cell in range(self.n_cells):

@@ -41,12 +41,12 @@ DEGREES: Final = (2, 3, 4, 8, 16, 24, 32)
 
 
 def flat_contenders(situation: Situation) -> list[Contender]:
-    """Noise on every count."""
+    """Return contenders with noise on every count."""
     return [Contender("flat", QuadraticError(variance(1.0, 1)), noise) for noise, variance in _noises(situation)]
 
 
 def tree_contenders(situation: Situation, degrees: Sequence[int] = DEGREES) -> list[Contender]:
-    """Noise on every node of trees of one degree, the levels below the root alike."""
+    """Return contenders with noise on every node of trees of one degree, the levels below the root alike."""
     made = []
     for noise, variance in _noises(situation):
         for degree in degrees:
@@ -73,7 +73,7 @@ def designed_contenders(situation: Situation) -> list[Contender]:
 
 
 def table_contenders(situation: Situation, asked: Mapping[str, float]) -> list[Contender]:
-    """Noise on tables by place, by kind and of both, shared out for the tables that are asked about."""
+    """Return contenders with noise on tables by place, by kind and of both, shared out for what is asked."""
     made = []
     for noise, cost in costs(situation).items() if situation.n_kinds > 1 else ():
         sizes = (1, situation.n_places, situation.n_kinds)

@@ -215,7 +215,7 @@ def crossing_length(tree: RangeError, flat: RangeError, n_bins: int) -> int | No
 
 
 def crossings(situation: Situation, degrees: Sequence[int] | None = None) -> dict[int, int | None]:
-    """For trees of each degree, the length from which on they err less than the flat counts of the best single bins.
+    """Return, by degree, the length from which on trees err less than the flat counts of the best single bins.
 
     >>> days = Situation(n_bins=64, n_events=64_000, trust="curator", epsilon=1.0)
     >>> crossings(days, [2, 8])

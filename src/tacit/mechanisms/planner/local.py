@@ -81,7 +81,7 @@ def _error_of_box(situation: Situation, error: QuadraticError, box: Box) -> Quad
 
 
 def tree_contenders(situation: Situation, degrees: Sequence[int] = DEGREES) -> list[Contender]:
-    """Hierarchical histograms over time, fused, where the time is what a report hides: of each degree."""
+    """Return hierarchical histograms over time, fused, where the time is what a report hides: of each degree."""
     assert situation.epsilon is not None
     if situation.private != ("time",):
         return []
@@ -96,7 +96,7 @@ def designed_contenders(situation: Situation) -> list[Contender]:
 
 
 def table_contenders(situation: Situation, asked: Mapping[str, float]) -> list[Contender]:
-    """Reports of one table each, where they hide several coordinates; and what is known besides, to compare with."""
+    """Return contenders whose reports are of one table each, where several coordinates are hidden; and others."""
     assert situation.epsilon is not None
     sizes = tuple(situation.sizes[axis] for axis in situation.private)
     if sum(size > 1 for size in sizes) < 2 or situation.n_hidden > MOST_DESIGNED:

@@ -60,7 +60,7 @@ class TableErrors:
     tables: SampledTables
 
     def variances(self, summed: Sequence[FloatArray]) -> FloatArray:
-        """Of sums of so many values of each private coordinate."""
+        """Return variances of sums of so many values of each private coordinate."""
         sizes = self.tables.hierarchy.sizes
         total = np.zeros(np.broadcast(*summed).shape)
         for axes, variance in self._fusion.residual_variances.items():
@@ -78,7 +78,7 @@ class TableErrors:
 
 
 def split_variances(sizes: Sequence[int], errors: Sequence[QuadraticError], summed: Sequence[FloatArray]) -> FloatArray:
-    """Of sums, where every coordinate of several values has an oracle of its own, with these errors."""
+    """Return variances of sums, where every coordinate of several values has an oracle of its own."""
     squares, means, own = np.ones(1), np.ones(1), iter(errors)
     for n, b in zip(sizes, summed, strict=True):
         if n > 1:
@@ -89,7 +89,7 @@ def split_variances(sizes: Sequence[int], errors: Sequence[QuadraticError], summ
 
 
 def fake_variances(sizes: Sequence[int], epsilon: float, summed: Sequence[FloatArray]) -> FloatArray:
-    """Of sums along one coordinate, the others in full, by randomized response among even fake data; else infinite."""
+    """Return variances of sums along one coordinate, by randomized response among even fake data; else infinite."""
     d, found = sum(n > 1 for n in sizes), np.zeros(np.broadcast(*summed).shape)
     n_asked = np.sum([b < n for n, b in zip(sizes, summed, strict=True)], axis=0)
     for n, b in zip(sizes, summed, strict=True):

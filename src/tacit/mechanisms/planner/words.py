@@ -62,7 +62,7 @@ def _shuffling(situation: Situation) -> list[str]:
 
 
 def choice_words(compared: Comparison) -> str:
-    """Why a plan has the mechanism that it has."""
+    """Say why a plan has the mechanism that it has."""
     best, situation = compared.best_for_plan, compared.situation
     errors = ""
     if situation.is_central:  # what devices' reports err by depends on how many there will be

@@ -108,7 +108,7 @@ def errors_by(release: Release, step: str) -> Errors | None:
 
 
 def choices(release: Release, own_errors: Iterable[Errors], epsilons: Sequence[float] = EPSILONS) -> list[Choice]:
-    """Other epsilons beside the release as it is: as many reports of the same kind, or the curator's own noise.
+    """Return other epsilons beside the release as it is: as many reports of the same kind, or the curator's own noise.
 
     Where they are RAPPOR's and the release is not, RAPPOR at the same epsilon is among them.
     """

@@ -129,7 +129,7 @@ _ARRAYS: Final = ("values", "lower", "upper", "standard_errors", "reliable", "st
 
 
 def rounded(values: FloatArray, digits: int = 0) -> FloatArray:
-    """Round; zero has no sign.
+    """Return values rounded, zero without a sign.
 
     >>> rounded(np.array([-0.04, 1.26]), 1).tolist()
     [0.0, 1.3]
@@ -202,7 +202,7 @@ def _estimated(
     release: Release,
     about: Mapping[str, Any],
 ) -> Counts:
-    """Counts with limits; of what is suppressed and gone all are 0, and its status says that none is drawn."""
+    """Return counts with limits; of what is suppressed and gone all are 0, and its status says that none is drawn."""
     known, errors = np.nan_to_num(values), noise.standard_errors()
     status = judge(errors)
     limits = map(whole_limits, noise.intervals(known, release.level))

@@ -56,7 +56,7 @@ def tile_map(axis: PlaceAxis) -> TileMap:
 
 
 def shade_limits(values: NDArray[np.float64]) -> tuple[int, ...]:
-    """Round numbers that part positive counts into about equally many, at most ``N_SHADES`` shades.
+    """Return round numbers that part positive counts into about equally many, at most ``N_SHADES`` shades.
 
     >>> shade_limits(np.array([[12.0, 31.0, 55.0, 118.0, 240.0, 900.0]]))
     (30, 50, 100, 150, 300)

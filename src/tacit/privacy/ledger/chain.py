@@ -147,12 +147,12 @@ def _one_by_one(connection: sqlite3.Connection, kind: str) -> Iterator[Entry]:
 
 
 def _changed(connection: sqlite3.Connection, kind: str, known: dict[int, tuple[int, bytes]]) -> list[Entry]:
-    """Entries for the rows that are not as their entry says."""
+    """Return entries for the rows that are not as their entry says."""
     return [entry for entry in _one_by_one(connection, kind) if known.get(entry[0]) != entry[1:]]
 
 
 def _in_ranges(connection: sqlite3.Connection, kind: str, known: dict[int, tuple[int, bytes]]) -> Iterator[Entry]:
-    """Entries for the rows as they were appended, and for those that belong to none."""
+    """Yield entries for the rows as they were appended, and for those that belong to none."""
     done = 0
     for first, (last, _) in sorted(known.items()):
         if first != done + 1:

@@ -160,7 +160,7 @@ class LedgerFile:
         self._chain, self._mark = chain, mark
 
     def _check_key(self, connection: sqlite3.Connection) -> None:
-        """Digests made with another key than the file's would make known events new."""
+        """Refuse another key than the file's: its digests would make known events new."""
         _, found = about(connection, self.path)
         if self._key is None:
             self._key = found

@@ -121,7 +121,7 @@ def public_holidays(year: int) -> tuple[dt.date, ...]:
 
 
 def easter(year: int) -> dt.date:
-    """Easter Sunday of the Gregorian calendar. Reference: Meeus1991, chapter 8.
+    """Return Easter Sunday of the Gregorian calendar. Reference: Meeus1991, chapter 8.
 
     >>> easter(2008).isoformat()
     '2008-03-23'

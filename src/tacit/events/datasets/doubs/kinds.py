@@ -95,7 +95,7 @@ def draw_kinds(started: NDArray[np.datetime64], region: Integers, is_storm: Bool
 
 
 def _written(kind: Integers, draws: Draws) -> NDArray[Any]:
-    """Names of kinds, some of them in capitals or by another name of the public table."""
+    """Return names of kinds, some of them in capitals or by another name of the public table."""
     named = {row.name: row.aliases for row in Gazetteer.builtin("doubs", of="kinds").rows}
     spellings = np.array([(name, name.upper(), named[name][0]) for name in KINDS], dtype=object)
     chance = draws.uniforms(len(kind))

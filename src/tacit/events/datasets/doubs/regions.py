@@ -152,7 +152,7 @@ def towns_by_region() -> tuple[tuple[Town, ...], ...]:
 
 
 def town_place(region: Region, town: Town) -> tuple[float, float]:
-    """Kilometres north and east of the region's centre.
+    """Return kilometres north and east of the region's centre.
 
     The main town is where it is, to a hundredth of a degree. The list has no coordinates for the others:
     each gets a place inside the region's disc that depends on its code alone.
@@ -193,7 +193,7 @@ BESANCON_SUNDAY_EFFECT: Final = -0.05
 
 
 def daily_shares(calendar: Calendar, *, seed: int) -> Floats:
-    """Weights (not summing to 1) of the regions, a row for each day."""
+    """Return weights (not summing to 1) of the regions, a row for each day."""
     draws = Draws.seeded(seed, "doubs shares")
     effects = _week(calendar, draws) + _season(calendar, draws) + _random_walk(calendar, draws) + _ar1(calendar, draws)
     return exp(log(base_shares()) + effects)

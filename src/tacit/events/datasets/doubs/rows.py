@@ -72,7 +72,7 @@ def make_rows(calendar: Calendar, ordinary: Integers, storms: Integers, *, seed:
 
 
 def _events(ordinary: Integers, storms: Integers) -> tuple[Integers, Integers, Booleans]:
-    """Day and region of every intervention, and whether a storm brought it: the ordinary ones, then those of storms."""
+    """Return day and region of every intervention, and whether a storm brought it; those of storms last."""
     parts = []
     for counts in (ordinary, storms):
         day, region = np.nonzero(counts)
@@ -84,7 +84,7 @@ def _events(ordinary: Integers, storms: Integers) -> tuple[Integers, Integers, B
 
 
 def _minutes(calendar: Calendar, day: Integers, is_storm: Booleans, draws: Draws) -> Integers:
-    """Minutes of the wall clock since the first midnight."""
+    """Return minutes of the wall clock since the first midnight."""
     weights = np.array([HOURS, STORM_HOURS], dtype=np.float64)
     hour = draws.categories(weights, is_storm.astype(np.int64))
     # two o'clock does not exist on the night the clocks go forward
@@ -93,7 +93,7 @@ def _minutes(calendar: Calendar, day: Integers, is_storm: Booleans, draws: Draws
 
 
 def _points(region: Region, towns: Sequence[Town], town: Integers, draws: Draws) -> tuple[Floats, Floats]:
-    """Kilometres north and east of the region's centre: near the town, evenly over a small disc."""
+    """Return kilometres north and east of the region's centre: near the town, evenly over a small disc."""
     places = np.array([town_place(region, t) for t in towns])
     distance = region.spread_km * np.sqrt(draws.uniforms(len(town)))
     turn = draws.uniforms(len(town))
@@ -101,7 +101,7 @@ def _points(region: Region, towns: Sequence[Town], town: Integers, draws: Draws)
 
 
 def _typed_names(towns: Sequence[Town], town: Integers, draws: Draws) -> NDArray[Any]:
-    """Town names, some of them former or plainly typed: whoever counts the rows has to recognize them."""
+    """Return town names, some of them former or plainly typed: whoever counts the rows has to recognize them."""
     spellings: list[str] = []
     first: list[int] = []
     for t in towns:
@@ -134,7 +134,7 @@ def _nearest_stations(region: Region, towns: Sequence[Town], north: Floats, east
 
 
 def _written_locations(region: Region, north: Floats, east: Floats) -> list[str]:
-    """Latitude and longitude with four digits, as in the paper's ``(47.2380, 6.0243)``."""
+    """Return latitude and longitude with four digits, as in the paper's ``(47.2380, 6.0243)``."""
     latitude = np.rint((region.centre[0] + north / KM_PER_DEGREE_NORTH) * 10_000).astype(np.int64)
     longitude = np.rint((region.centre[1] + east / KM_PER_DEGREE_EAST) * 10_000).astype(np.int64)
     parts = (latitude // 10_000, latitude % 10_000, longitude // 10_000, longitude % 10_000)
@@ -185,7 +185,7 @@ def _write_csv(binary: BinaryIO, columns: Columns, progress: Progress) -> None:
 
 
 def written_dates(times: NDArray[np.datetime64]) -> list[str]:
-    """Dates as the paper writes them.
+    """Return dates as the paper writes them.
 
     >>> written_dates(np.array(["2008-08-08T08:08"], dtype="datetime64[s]"))
     ['2008/08/08 08:08']

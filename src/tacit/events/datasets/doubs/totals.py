@@ -188,14 +188,14 @@ def level(calendar: Calendar) -> Floats:
 
 
 def _lines_through(knots: Floats, heights: Floats, at: Floats) -> Floats:
-    """Straight lines between the knots, flat beyond them (np.interp is not the same bits everywhere)."""
+    """Return straight lines between the knots, flat beyond them (np.interp is not the same bits everywhere)."""
     after = np.clip(np.searchsorted(knots, at), 1, len(knots) - 1)
     fraction = np.clip((at - knots[after - 1]) / (knots[after] - knots[after - 1]), 0.0, 1.0)
     return heights[after - 1] * (1.0 - fraction) + heights[after] * fraction
 
 
 def seasonal_effects(calendar: Calendar) -> Floats:
-    """Season, week, public holidays and the nights the department celebrates."""
+    """Return season, week, public holidays and the nights the department celebrates."""
     day = calendar.day_of_year.astype(np.float64)
     effects = SEASON_EFFECT * cos_turns((day - 190.0) / 365.25)
     effects += 0.35 * SEASON_EFFECT * cos_turns((day - 15.0) * 2.0 / 365.25)
@@ -237,7 +237,7 @@ def _draw_year(year: _Year, strength: float) -> DailyTotals:
 
 
 def _expected(year: _Year, strength: float) -> Floats:
-    """Ordinary interventions expected per day, scaled so that the year adds up once the storms are in."""
+    """Return ordinary interventions expected per day, scaled so that the year adds up once the storms are in."""
     weather = QUIET_WEATHER if year.has_nests else strength
     expected = year.rate * exp(weather * year.weather)
     if year.has_nests:
