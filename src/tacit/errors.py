@@ -70,6 +70,7 @@ class Remedy(Enum):
     LEAVE_OUT_TOWNS = "Leave towns out."
     LEAVE_OUT_USERS = "Leave user out of the EventColumns, or start a counter with the unit user-day or person."
     LIST_PLACES = "To see what names there are: tacit.events.names_in(events, column=...)."
+    MAKE_KEY = "Make one with SigningKey.create."
     MAKE_PLAN = "Make one with plan_for or central_plan_for."
     MAKE_PUBLICATION = "Make one with tacit.publish."
     MAKE_RELEASE = "Make one with Release.of and its write."

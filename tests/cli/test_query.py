@@ -44,7 +44,7 @@ def test_an_answer_as_json_is_that_of_python(tacit, smooth):
     ran = tacit("query", "r.parquet", *asked, "--json")
     assert ran.code == 0, ran.err
     content = json.loads(ran.out)
-    assert list(content) == ["unit", "epsilon", "simulation", "release", "answers"]
+    assert list(content) == ["unit", "epsilon", "simulation", "release", "signed_by", "answers"]
     (found,) = content["answers"]
     assert list(found) == FIELDS
     alone = smooth.answer(first="2018-01", last="2018-02", places=["place 1", "place 2"])

@@ -29,6 +29,7 @@ COMMANDS: Final = {
     "tally": "Count the reports of one or more files. Every file is checked before the first is counted.",
     "release": "Write counts with intervals and the privacy statement, in one file that may be published.",
     "count": "Count events exactly, add noise, and write what may be published.",
+    "key": "Make a key to sign releases with: a private file, and the public key beside it.",
     "query": "Answer how many events there were, with an interval for the true number.",
     "page": "Make one self-contained page of a release: map, time series, error and the privacy statement. "
     "Works offline.",

@@ -48,6 +48,11 @@ def warn(text: str) -> None:
     err.print(f"[bold yellow]{escape(text)}[/bold yellow]")
 
 
+def note(text: str) -> None:
+    """Print what is worth knowing about a result, to standard error, where it is in no program's way."""
+    err.print(escape(text))
+
+
 def is_attended() -> bool:
     """Return whether somebody is there to answer."""
     return sys.stdin.isatty() and out.is_terminal
@@ -266,6 +271,7 @@ REMEDIES: Final = {
     Remedy.LEAVE_OUT_TOWNS: "Leave --towns out.",
     Remedy.LEAVE_OUT_USERS: "Leave out --user, or start one with --unit user-day or person.",
     Remedy.LIST_PLACES: "Give a table with --places, or take the names in the events: --places-from-events",
+    Remedy.MAKE_KEY: "Make one with: tacit key FILE",
     Remedy.MAKE_PLAN: "Make one with: tacit plan",
     Remedy.MAKE_PUBLICATION: "Make one with: tacit publish",
     Remedy.MAKE_RELEASE: "Make one with: tacit release",

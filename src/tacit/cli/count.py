@@ -11,6 +11,7 @@ import typer
 from tacit._base.languages import ENGLISH
 from tacit._base.validation import check_one_of, check_share
 from tacit.cli import console
+from tacit.cli.key import say_signed
 from tacit.cli.ledger_file import LedgerFile, data_set_name, paid, paying_ledger, say_ledger
 from tacit.cli.options import (
     AcceptLoss,
@@ -24,6 +25,7 @@ from tacit.cli.options import (
     PlanFile,
     PlanPlaces,
     RuleOptions,
+    SignWith,
     SimulationSeed,
     StatementOut,
     UserSourceOptions,
@@ -39,6 +41,7 @@ from tacit.pages import make_statement_page
 from tacit.postprocess.refinements import OF_A_CURATOR
 from tacit.privacy.budget import Budget
 from tacit.release import Release
+from tacit.release.exports import key_for
 from tacit.release.versions import check_replaceable
 
 
@@ -62,6 +65,7 @@ def count(
     dry_run: DryRun = False,
     statement: StatementOut = None,
     language: Language = ENGLISH,
+    sign_with: SignWith = None,
     revises: Annotated[
         Path | None,
         typer.Option(
@@ -90,6 +94,7 @@ def count(
             f"what is paid for must be a file that Tacit reads again, .parquet; got --out {out}. Write others from it: "
             "tacit release FILE.parquet --out FILE.csv"
         )
+    key = key_for(out, sign_with)
     check_share(level=level)
     if refine is not None:
         check_one_of(OF_A_CURATOR, refine=refine)
@@ -123,12 +128,13 @@ def count(
     if done is None:
         return
     made = Release.of(agreed, done.estimate, by=by, level=level, refine=refine, rules=agreed_rules, revises=former)
-    made.write(out)
+    made.write(out, sign_with=key)
     if statement is not None:
         make_statement_page(made, statement, language=language)
     if book is not None:
         book.finish(done.spend)
     _say(made, done, out)
+    say_signed(key)
     say_ledger(book)
     say_next(made, out, statement)
 

@@ -11,6 +11,7 @@ from tacit._base.languages import ENGLISH
 from tacit._base.rounding import percent, whole
 from tacit.cli import console
 from tacit.cli.app import new_group
+from tacit.cli.key import say_signed
 from tacit.cli.ledger_file import LedgerFile, as_of_now, opened_ledger, published_history, say_ledger
 from tacit.cli.options import (
     LEDGER,
@@ -29,6 +30,7 @@ from tacit.cli.options import (
     ReadingOptions,
     ReleaseOut,
     RuleOptions,
+    SignWith,
     SimulationSeed,
     StatementOut,
     UnitOptions,
@@ -52,7 +54,7 @@ from tacit.privacy.cost import Cost
 from tacit.privacy.spend import Spend
 from tacit.privacy.unit import Unit
 from tacit.release import Release
-from tacit.release.exports import check_ending
+from tacit.release.exports import check_ending, key_for
 
 app = new_group("counter", no_args_is_help=True)
 
@@ -283,6 +285,7 @@ def release(
     out: ReleaseOut = Path("release.parquet"),
     statement: StatementOut = None,
     language: Language = ENGLISH,
+    sign_with: SignWith = None,
     data_set: CounterDataSet = None,
     ledger: LedgerFile = None,
     force: Force = False,
@@ -293,6 +296,7 @@ def release(
     """
     console.check_outputs((out, statement), [history], force=force)
     check_ending(out)
+    key = key_for(out, sign_with)
     agreed_rules = rules.rules()
     _check_refinement(refine)
     asked = as_of_now(published_history(history), ledger, data_set)
@@ -306,9 +310,10 @@ def release(
         refine=refine,
         rules=agreed_rules,
     )
-    made.write(out)
+    made.write(out, sign_with=key)
     say_protection(made)
     console.say(f"Wrote {out}: {console.size(made.domain.grid)}.")
+    say_signed(key)
     say_rules(made)
     if agreed_rules.suppress:
         console.say("The counter's history, which is public, has them all the same: suppressing is for readers' sake.")

@@ -14,7 +14,8 @@ from tacit._base.rounding import percent, whole
 from tacit._base.sentences import listed
 from tacit.cli import console
 from tacit.cli.forecast_options import KnowledgeOptions, Known, ModelOptions, ShowOptions, holiday_names, known_of
-from tacit.cli.options import Force, Panel, ReleaseFile, seed_or_none, takes
+from tacit.cli.key import read_release
+from tacit.cli.options import Force, Panel, ReleaseFile, SignedBy, seed_or_none, takes
 from tacit.counts.series import Series
 from tacit.domain import ALL
 from tacit.errors import SettingError
@@ -45,6 +46,7 @@ def forecast(
         typer.Option(help="How far: a number of periods, or day, week, month, year (default: 7 days or alike)."),
     ] = None,
     showing: ShowOptions,
+    signed_by: SignedBy = None,
     force: Force = False,
     knowledge: KnowledgeOptions,
     models: ModelOptions,
@@ -57,7 +59,7 @@ def forecast(
     """
     showing.check()
     console.check_outputs((showing.out, showing.page, models.save), (release, models.load), force=force)
-    asked = Release.read(release)
+    asked = read_release(release, signed_by)
     series = series_of(asked)
     n_bins = _horizon(horizon, series)
     if models.importance and models.load is None:

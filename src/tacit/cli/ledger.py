@@ -19,7 +19,7 @@ from tacit.cli.ledger_file import (
     restated_by,
     say_ledger,
 )
-from tacit.cli.options import Force, Language
+from tacit.cli.options import Force, Language, SignWith
 from tacit.collection.wire import ReportFile
 from tacit.counts.tally import Tally
 from tacit.errors import FormatError, SettingError
@@ -32,7 +32,7 @@ from tacit.privacy.cost import Cost
 from tacit.privacy.guarantee import USUAL_DELTA
 from tacit.privacy.ledger import Ledger, Randomization, SpendEntry
 from tacit.release import Release
-from tacit.release.exports import check_ending
+from tacit.release.exports import check_ending, key_for
 from tacit.release.files import is_release
 from tacit.release.restating import restated
 
@@ -214,6 +214,7 @@ def statement(
         ),
     ] = None,
     language: Language = ENGLISH,
+    sign_with: SignWith = None,
     ledger: LedgerFile = None,
     force: Force = False,
 ) -> None:
@@ -232,6 +233,7 @@ def statement(
         return
     target = out or file.with_name(f"{file.stem}.statement.html")
     console.check_outputs([target], [file, book.path], force=force)
+    key = None if target.suffix == ".html" else key_for(target, sign_with)
     made = _restated(file, book, data_set, delta)
     if target.suffix == ".html":
         make_statement_page(made, target, language=language)
@@ -239,7 +241,7 @@ def statement(
         check_ending(target)
         if is_counter(file):
             raise SettingError("a counter's history is never written again. Write its statement: --out FILE.html")
-        made.write(target)
+        made.write(target, sign_with=key)
     console.say_promises(made.statement.promises, is_alone=made.statement.is_alone)
     console.say(f"Wrote {target}: publish it beside {file}.")
 

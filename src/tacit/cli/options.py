@@ -46,6 +46,16 @@ ReleaseOut = Annotated[
         help="Where to write: .parquet, which Tacit reads again; .csv or .xlsx, for other programs.", metavar="FILE"
     ),
 ]
+SignWith = Annotated[
+    Path | None,
+    typer.Option(
+        help="Sign the release with this private key, made by: tacit key", metavar="KEY", envvar="TACIT_SIGNING_KEY"
+    ),
+]
+SignedBy = Annotated[
+    str | None,
+    typer.Option(help="Refuse a release that is not signed with this public key: its file or digits.", metavar="KEY"),
+]
 StatementOut = Annotated[
     Path | None, typer.Option(help="Also write the privacy statement as a page of its own (.html).", metavar="FILE")
 ]

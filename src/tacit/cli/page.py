@@ -9,6 +9,7 @@ import typer
 
 from tacit._base.languages import ENGLISH
 from tacit.cli import console
+from tacit.cli.key import read_release
 from tacit.cli.ledger_file import LedgerFile
 from tacit.cli.options import (
     Force,
@@ -17,6 +18,7 @@ from tacit.cli.options import (
     Panel,
     ReadingOptions,
     ReleaseFile,
+    SignedBy,
     SourceOptions,
     Synthetic,
     Title,
@@ -49,6 +51,7 @@ def page(
             metavar="FILE",
         ),
     ] = None,
+    signed_by: SignedBy = None,
     ledger: LedgerFile = None,
     force: Force = False,
     reading: ReadingOptions,
@@ -61,7 +64,7 @@ def page(
     """
     out = out or Path(f"{release.stem}.html")
     console.check_outputs([out], [release, Path(laboratory) if laboratory else None], force=force)
-    shown = Release.read(release)
+    shown = read_release(release, signed_by)
     if stated_now(shown, ledger) is not shown:
         console.warn(
             f"the ledger knows of more reports or releases of these events than {release} states. State them, and "

@@ -20,6 +20,7 @@ from tacit.cli.options import (
     MostEpsilon,
     Noun,
     Panel,
+    SignWith,
     SimulationSeed,
     Title,
     UnitOptions,
@@ -106,6 +107,7 @@ def publish(
         ),
     ] = None,
     days_ahead: Annotated[int, typer.Option(help="Forecast so many days; 0 for none.", metavar="DAYS")] = 7,
+    sign_with: SignWith = None,
     seed: SimulationSeed = None,
 ) -> None:
     """Publish the counts of events: plan, release, page, statement and forecast, in one folder.
@@ -176,6 +178,7 @@ def publish(
             noun=noun,
             language=language,
             seed=seed,
+            sign_with=sign_with,
             look=look,
             progress=stages.report,
             begin=stages.begin,

@@ -13,7 +13,8 @@ from tacit._base.rounding import percent, whole
 from tacit._base.sentences import listed
 from tacit._base.validation import check_at_least
 from tacit.cli import console
-from tacit.cli.options import FirstPeriod, KindNames, LastPeriod, OwnLevel, PlaceNames, ReleaseFile
+from tacit.cli.key import read_release
+from tacit.cli.options import FirstPeriod, KindNames, LastPeriod, OwnLevel, PlaceNames, ReleaseFile, SignedBy
 from tacit.counts.estimate import Answer
 from tacit.domain import Box
 from tacit.errors import SettingError
@@ -59,6 +60,7 @@ def query(
     list_places: Annotated[
         bool, typer.Option("--list-places", help="List the places, and kinds of events, that can be asked for.")
     ] = False,
+    signed_by: SignedBy = None,
     as_json: Annotated[bool, typer.Option("--json", help="Answer as JSON, for programs.")] = False,
 ) -> None:
     """Answer how many events there were, with an interval for the true number.
@@ -67,7 +69,7 @@ def query(
 
     Example: [bold]tacit query release.parquet --from 2017-01 --to 2017-03 --place "CC Loue-Lison"[/bold]
     """
-    asked = Release.read(release)
+    asked = read_release(release, signed_by)
     restricted = {"--from": first, "--to": last, "--place": place, "--kind": kind, "--top": top, "--boxes": boxes}
     _check_alone(list_places, "--list-places", restricted, ())
     _check_alone(boxes is not None, "--boxes", restricted, ("--boxes",))
@@ -238,6 +240,7 @@ def _named(asked: Release, box: Box) -> dict[str, Any]:
 
 def _print_json(asked: Release, **content: Any) -> None:
     about = privacy_of(asked) | {"simulation": asked.is_simulation, "release": asked.checksum}
+    about["signed_by"] = asked.signed_by or None
     if math.isinf(about["epsilon"]):  # no number of JSON
         about["epsilon"] = None
     typer.echo(json.dumps(about | content, ensure_ascii=False, indent=2))

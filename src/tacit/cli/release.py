@@ -12,6 +12,7 @@ import typer
 from tacit._base.languages import ENGLISH
 from tacit._base.rounding import percent
 from tacit.cli import console
+from tacit.cli.key import say_signed
 from tacit.cli.ledger_file import LedgerFile
 from tacit.cli.options import (
     Force,
@@ -22,6 +23,7 @@ from tacit.cli.options import (
     PlanFile,
     ReleaseOut,
     RuleOptions,
+    SignWith,
     StatementOut,
     takes,
 )
@@ -34,7 +36,7 @@ from tacit.errors import SettingError
 from tacit.pages import make_statement_page
 from tacit.postprocess.refinements import REFINEMENTS, refinement_named
 from tacit.release import Release, Rules
-from tacit.release.exports import check_ending
+from tacit.release.exports import check_ending, key_for
 from tacit.release.files import EXPORTED, is_release
 from tacit.release.release import BY_CHANCE, CHANCE, LEVEL, contradictions
 from tacit.release.restating import stated_now
@@ -81,6 +83,7 @@ def release(
     level: OwnLevel = None,
     statement: StatementOut = None,
     language: Language = ENGLISH,
+    sign_with: SignWith = None,
     revises: Annotated[
         Path | None, typer.Option(help="The release that this one replaces; the version goes up.", metavar="RELEASE")
     ] = None,
@@ -100,6 +103,7 @@ def release(
     """
     console.check_outputs((out, statement), (tally, plan, revises, *(reports or ())), force=force)
     check_ending(out, is_wide=wide)
+    key = key_for(out, sign_with)
     if (calendar and not wide) or (country is not None and not calendar):
         raise SettingError("--calendar goes with --wide, and --country with --calendar. Add what is missing.")
     agreed_rules = rules.rules()
@@ -136,8 +140,9 @@ def release(
                 revises=former,
             )
         made = stated_now(made, ledger)
-        made.write(out, wide=wide, calendar=calendar, holidays=_holidays(made, country))
+        made.write(out, wide=wide, calendar=calendar, holidays=_holidays(made, country), sign_with=key)
     console.say(f"Wrote {out}: {console.size(made.domain.grid)}.")
+    say_signed(key)
     if former is not None:
         _say_version(made, revises)
     say_rules(made)

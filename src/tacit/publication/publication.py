@@ -177,14 +177,17 @@ class Publication:
         return coarser[0] if coarser else own
 
 
-def open_publication(path: str | Path) -> Publication:
-    """Open a release file, or the folder that :func:`~tacit.publish` made."""
+def open_publication(path: str | Path, *, signed_by: str | Path | None = None) -> Publication:
+    """Open a release file, or the folder that :func:`~tacit.publish` made.
+
+    A signature that does not hold is refused; ``signed_by`` is the public key that must have signed.
+    """
     path = Path(path)
     if not (path / RELEASE if path.is_dir() else path).exists():
         raise FormatError(f"there is no publication at {path}.", remedy=Remedy.MAKE_PUBLICATION)
     if path.is_dir():
-        return Publication(Release.read(path / RELEASE), path)
-    return Publication(Release.read(path))
+        return Publication(Release.read(path / RELEASE, signed_by=signed_by), path)
+    return Publication(Release.read(path, signed_by=signed_by))
 
 
 def _listed(names: str | Sequence[str] | None) -> list[str] | None:

@@ -46,6 +46,7 @@ from tacit.publication.preview import Preview
 from tacit.publication.publication import RELEASE, Publication
 from tacit.release import Release, join
 from tacit.release.restating import stated_now
+from tacit.release.signing import SigningKey, signer_of, signing_key
 
 _OWN: Final = re.compile(r"(plan(-.+)?\.toml|(counts|reports)-.+\.(parquet|reports)|\..*)")
 _WRITTEN: Final = ("counts.csv", "page.html", "statement.html")
@@ -89,6 +90,7 @@ def publish(
     noun: str | None = None,
     language: str | None = None,
     seed: int | None = None,
+    sign_with: SigningKey | str | Path | None = None,
     look: Look | None = None,
     progress: Progress | None = None,
     begin: Callable[[str], None] | None = None,
@@ -110,7 +112,8 @@ def publish(
     publishes the new days, and the release goes on; with nothing new it leaves every file as it is. Events of which
     there are reports already are refused, unless their sum is accepted with ``again``. ``look`` is shown a
     :class:`Preview` before anything is paid, and may refuse by raising; ``begin`` is told every step as it begins,
-    ``progress`` how much of the events is read. A ``seed`` makes a simulation, which protects nobody.
+    ``progress`` how much of the events is read. A ``seed`` makes a simulation, which protects nobody. With
+    ``sign_with``, a private key or its file, the release is signed; one that was signed stays so.
     """
     work = _Publishing(
         root=Path(folder if folder is not None else folder_name(data_set)),
@@ -118,6 +121,7 @@ def publish(
         polygons=polygons,
         book=None if seed is not None else Ledger(ledger or default_ledger()),
         seed=seed,
+        key=signing_key(sign_with),
         budget=budget,
         accept_loss=accept_loss,
         again=again,
@@ -125,6 +129,7 @@ def publish(
         progress=progress,
         begin=begin or (lambda _: None),
     )
+    work.check_key()
     plural_of(noun)  # refused before anything is paid
     check_one_of(LANGUAGES, language=language or ENGLISH)
     agreed = Agreement.read(work.root)
@@ -187,12 +192,23 @@ class _Publishing:
     polygons: str | Path | None
     book: Ledger | None
     seed: int | None
+    key: SigningKey | None
     budget: float | None
     accept_loss: bool
     again: bool
     look: Look | None
     progress: Progress | None
     begin: Callable[[str], None]
+
+    def check_key(self) -> None:
+        """Refuse to replace a signed release by one that is not, or that another key signs."""
+        path = self.root / RELEASE
+        signer = signer_of(path) if path.is_file() else ""
+        if signer and (self.key is None or self.key.public != signer):
+            raise SettingError(
+                f"the release in {self.root} is signed with the key {signer}. Sign the next one with it too: sign_with "
+                "must be its private file."
+            )
 
     def new_stretch(self, agreed: Agreement, plan: Plan, stretch: tuple[str, str]) -> Agreement:
         """Publish one more stretch of time under a plan; nothing is written before it is agreed on."""
@@ -410,10 +426,11 @@ class _Publishing:
         read = paths if self.polygons is None else [*paths, Path(self.polygons)]
         said = [heading, agreed.noun, agreed.language, str(days_ahead), __version__]
         parts = [*map(_digest, read), release.statement.text(), *said]
+        parts += [] if self.key is None else [self.key.public]
         pages = hashlib.sha256("\n".join(parts).encode()).hexdigest()
         if agreed.pages == pages and all((self.root / name).exists() for name in (RELEASE, *_WRITTEN)):
             return made
-        release.write(self.root / RELEASE)
+        release.write(self.root / RELEASE, sign_with=self.key)
         release.write(self.root / "counts.csv")
         self.begin("Making the page")
         language = agreed.language

@@ -10,16 +10,18 @@ if TYPE_CHECKING:
     from tacit.release.joining import join
     from tacit.release.release import Release
     from tacit.release.rules import Rule, Rules
+    from tacit.release.signing import SigningKey
     from tacit.release.statement import PrivacyStatement
     from tacit.release.versions import Version
 
-__all__ = ["PrivacyStatement", "Release", "Rule", "Rules", "Version", "join"]
+__all__ = ["PrivacyStatement", "Release", "Rule", "Rules", "SigningKey", "Version", "join"]
 
 _HOMES: Final = {
     "PrivacyStatement": "tacit.release.statement",
     "Release": "tacit.release.release",
     "Rule": "tacit.release.rules",
     "Rules": "tacit.release.rules",
+    "SigningKey": "tacit.release.signing",
     "Version": "tacit.release.versions",
     "join": "tacit.release.joining",
 }

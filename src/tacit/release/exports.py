@@ -24,6 +24,7 @@ from tacit.domain import TimeAxis
 from tacit.errors import SettingError
 from tacit.release.files import EXPORTED, parquet_bytes
 from tacit.release.rules import MISSING, intervals
+from tacit.release.signing import SigningKey, signing_key
 
 if TYPE_CHECKING:
     from tacit.counts.estimate import Estimate
@@ -64,15 +65,30 @@ def check_ending(path: Path, *, is_wide: bool = False) -> None:
         raise SettingError(f"a wide table is written as {' or '.join(EXPORTED)}; got path={path}.")
 
 
+def key_for(path: Path, sign_with: SigningKey | str | Path | None) -> SigningKey | None:
+    """Return the key that a file is signed with; tables for other programs have no room for a signature."""
+    if sign_with is not None and path.suffix in EXPORTED:
+        raise SettingError(f"only the .parquet file of a release carries a signature; got path={path}. Leave it out.")
+    return signing_key(sign_with)
+
+
 def write(
-    release: Release, path: Path, *, wide: bool = False, calendar: bool = False, holidays: Mapping[str, str] | None
+    release: Release,
+    path: Path,
+    *,
+    wide: bool = False,
+    calendar: bool = False,
+    holidays: Mapping[str, str] | None,
+    sign_with: SigningKey | str | Path | None = None,
 ) -> None:
     """Write by ending; the file appears whole or not at all."""
     check_ending(path, is_wide=wide)
+    key = key_for(path, sign_with)
     if not wide and (calendar or holidays is not None):
         raise SettingError("columns of the calendar are for a wide table. Ask for one, or leave them out.")
     if path.suffix == ".parquet":
-        write_whole(path, parquet_bytes(release))
+        content = parquet_bytes(release)
+        write_whole(path, content if key is None else key.signed(content))
         return
     columns = wide_table(release, calendar=calendar, holidays=holidays) if wide else tidy_table(release)
     write_whole(path, csv_text(columns).encode("utf-8-sig") if path.suffix == ".csv" else _xlsx_bytes(release, columns))

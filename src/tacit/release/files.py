@@ -33,6 +33,7 @@ from tacit.privacy.cost import Cost
 from tacit.privacy.guarantee import Guarantee
 from tacit.release.release import BLANKED, Release
 from tacit.release.rules import NO_RULES, Rules
+from tacit.release.signing import checked, public_key
 from tacit.release.statement import PrivacyStatement
 from tacit.release.versions import Version
 
@@ -74,8 +75,9 @@ def is_release(path: Path) -> bool:
         return False
 
 
-def read(path: Path) -> Release:
-    """Read by content: a renamed file is still read."""
+def read(path: Path, *, signed_by: str | Path | None = None) -> Release:
+    """Read by content: a renamed file is still read. A signature that does not hold is refused."""
+    expected = None if signed_by is None else public_key(signed_by)
     with reading(path, "a release", "Ask for it again.", missing=Remedy.MAKE_RELEASE):
         check_regular(path)
         if path.suffix in EXPORTED and not is_release(path):
@@ -83,8 +85,9 @@ def read(path: Path) -> Release:
                 "a table for spreadsheets and other programs lacks what answers need. Give the .parquet file of the "
                 "release."
             )
-        columns, about = _from_parquet(path)
-        return _release(columns, about)
+        content, signer = checked(path, expected)
+        columns, about = _from_parquet(path if content is None else content)
+        return replace(_release(columns, about), signed_by=signer)
 
 
 def _about(release: Release, columns: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
@@ -269,13 +272,14 @@ def parquet_bytes(release: Release) -> bytes:
     return sink.getvalue()
 
 
-def _from_parquet(path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+def _from_parquet(given: Path | bytes) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
     pa = require("pyarrow", extra="events")
     pq = require("pyarrow.parquet", extra="events")
-    found = pq.read_schema(path).names
+    source = (lambda: given) if isinstance(given, Path) else (lambda: pa.BufferReader(given))
+    found = pq.read_schema(source()).names
     texts_of_cells = [name for name in (*_LABELS, _STATUS) if name in found]
     # as dictionaries: one long text in every row would else be kept as often as there are rows
-    with pq.ParquetFile(path, read_dictionary=texts_of_cells) as file:
+    with pq.ParquetFile(source(), read_dictionary=texts_of_cells) as file:
         about = parse_json((file.schema_arrow.metadata or {})[_KEY])
         _check_format(about)
         known = [name for name in _COLUMNS if name in found]

@@ -28,6 +28,7 @@ from tacit.release.versions import FIRST, Version
 
 if TYPE_CHECKING:
     from tacit.postprocess.refinements import Refinement
+    from tacit.release.signing import SigningKey
 
 ANOTHER_REFINEMENT = "another"
 BLANKED = ("unbiased", "standard_error", "lower", "upper", "refined", "refined_lower", "refined_upper")
@@ -41,8 +42,10 @@ class Release:
     Where events have kinds, counts are per period, place and kind.
 
     ``refinement`` names how the second was made; ``rules`` say what is shown of them, and what they suppress is gone:
-    NaN in both; ``version`` counts from 1. Ask it for any range with :meth:`answer`; write it with :meth:`write` and
-    read it anywhere with ``Release.read``: the noise model travels inside, so that intervals are the same there.
+    NaN in both; ``version`` counts from 1; ``signed_by`` is the public key of a file whose signature holds.
+
+    Ask it for any range with :meth:`answer`; write it with :meth:`write` and read it anywhere with ``Release.read``:
+    the noise model travels inside, so that intervals are the same there.
     """
 
     plan: Plan
@@ -55,6 +58,7 @@ class Release:
     rules: Rules = NO_RULES
     version: Version = FIRST
     file_checksum: str = ""
+    signed_by: str = ""
 
     @classmethod
     def of(
@@ -194,7 +198,7 @@ class Release:
         unbiased, refined = (
             estimate.coarsen(time=time, place=place, kind=kind) for estimate in (self.unbiased, self.refined)
         )
-        made = replace(self, unbiased=unbiased, refined=refined, file_checksum="")
+        made = replace(self, unbiased=unbiased, refined=refined, file_checksum="", signed_by="")
         return made._without_suppressed() if self.rules.remove else made
 
     def again(
@@ -243,7 +247,7 @@ class Release:
             rules=self.rules,
         )
         unbiased, refined = (replace(one, provenance=provenance) for one in (self.unbiased, self.refined))
-        return replace(self, unbiased=unbiased, refined=refined, statement=statement, file_checksum="")
+        return replace(self, unbiased=unbiased, refined=refined, statement=statement, file_checksum="", signed_by="")
 
     def columns(self) -> dict[str, NDArray[Any]]:
         """Return the table, a row for every period, place and kind, zeros included; what rules suppress is NaN.
@@ -352,16 +356,18 @@ class Release:
         wide: bool = False,
         calendar: bool = False,
         holidays: Mapping[str, str] | None = None,
+        sign_with: SigningKey | str | Path | None = None,
     ) -> None:
         """Write the release, by the path's ending: .parquet is read back by Tacit; .csv and .xlsx are for others.
 
         These have a row for every period and place, or with ``wide`` a column for every place. A wide table may have
         columns of the ``calendar`` and the names of ``holidays`` by ISO date
-        (:func:`tacit.forecast.holidays.public_holidays`).
+        (:func:`tacit.forecast.holidays.public_holidays`). ``sign_with`` is a private key or its file: the Parquet file
+        then carries a signature (:mod:`tacit.release.signing`).
         """
         from tacit.release import exports
 
-        exports.write(self, Path(path), wide=wide, calendar=calendar, holidays=holidays)
+        exports.write(self, Path(path), wide=wide, calendar=calendar, holidays=holidays, sign_with=sign_with)
 
     def table(self) -> dict[str, NDArray[Any]]:
         """Return the columns of the CSV file: the :attr:`recommended` counts with their intervals, for people."""
@@ -370,11 +376,15 @@ class Release:
         return exports.tidy_table(self)
 
     @classmethod
-    def read(cls, path: str | Path) -> Release:
-        """Read a release that :meth:`write` wrote as Parquet."""
+    def read(cls, path: str | Path, *, signed_by: str | Path | None = None) -> Release:
+        """Read a release that :meth:`write` wrote as Parquet.
+
+        A signature that does not hold is refused, and so is a release that is not ``signed_by`` this public key, where
+        one is named: 64 hexadecimal digits, or the file with them.
+        """
         from tacit.release import files
 
-        return files.read(Path(path))
+        return files.read(Path(path), signed_by=signed_by)
 
 
 def labels(domain: Domain) -> dict[str, NDArray[np.object_]]:
