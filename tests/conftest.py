@@ -20,6 +20,11 @@ if TYPE_CHECKING:
 SEED = int(os.environ.get("TACIT_TEST_SEED") or int.from_bytes(os.urandom(4), "little"))
 os.environ["TACIT_TEST_SEED"] = str(SEED)  # the processes of a run that is shared out have one seed, the one printed
 
+for _library in ("OPENBLAS", "OMP", "MKL"):
+    # A run has a process for every processor already. Threads of linear algebra beside them wait by spinning: on two
+    # busy processors a decomposition then takes 20 times the processor time.
+    os.environ.setdefault(f"{_library}_NUM_THREADS", "1")
+
 _MEMORY = Path("/dev/shm")
 if _MEMORY.is_dir() and shutil.disk_usage(_MEMORY).free > 4 << 30:
     # Ledgers and counters are synced to the disk thousands of times, 10 ms each; files in memory are synced at once.

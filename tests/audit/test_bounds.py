@@ -142,6 +142,8 @@ def test_few_guesses_that_were_lucky_are_not_preferred_to_many(seed):
     """All outcomes tell the coin by e^0.81; of 400 rare ones some always look better among a few thousand runs.
 
     The rare ones together have 4 % of the runs. Guessing on some of them only would leave a bound of 0.9 of epsilon.
+    Each of the two common outcomes has 48 %: guessing on one of them is as good as on both, and one run in ten does.
+    A first rare outcome wins only where all of its judged runs, 5 on average, are right, and there are 24 or more: 1e-13.
     """
     rng, n_rare = np.random.default_rng(seed), 400
 
@@ -154,4 +156,4 @@ def test_few_guesses_that_were_lucky_are_not_preferred_to_many(seed):
     settings = {"claim": Claim.of(epsilon=0.81), "group": 1, "n_runs": 1_000_000, "error": 0.01}
     judged = seen(100_000)
     rule = best_rule([Wholes()], seen(50_000), judged, **settings).rule
-    assert rule.guesses(rule.count(*judged))[0] > 0.9 * 100_000
+    assert rule.guesses(rule.count(*judged))[0] > 0.4 * 100_000
