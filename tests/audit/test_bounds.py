@@ -143,7 +143,7 @@ def test_few_guesses_that_were_lucky_are_not_preferred_to_many(seed):
 
     The rare ones together have 4 % of the runs. Guessing on some of them only would leave a bound of 0.9 of epsilon.
     Each of the two common outcomes has 48 %: guessing on one of them is as good as on both, and one run in ten does.
-    A first rare outcome wins only where all of its judged runs, 5 on average, are right, and there are 24 or more: 1e-13.
+    A rare outcome wins only where all of its judged runs, 5 on average, are right and there are 24 or more: 1e-13.
     """
     rng, n_rare = np.random.default_rng(seed), 400
 
