@@ -133,7 +133,7 @@ class Plan:
 
     @property
     def protected_unit(self) -> Unit:
-        """Whom epsilon protects, with how much of them is counted."""
+        """The unit that epsilon protects, with how much of it is counted."""
         return Unit(self.unit, self.most, self.most_per_cell, self.window)
 
     @property

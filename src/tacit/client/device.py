@@ -65,7 +65,7 @@ class Device:
 
     @property
     def epsilon(self) -> float:
-        """What one report may tell."""
+        """The epsilon of one report."""
         return self.plan.epsilon
 
     def report(self, place: str | None = None, kind: str | None = None, *, time: datetime | None = None) -> None:

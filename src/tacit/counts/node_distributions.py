@@ -80,7 +80,7 @@ class DiscreteGaussian:
 
     @property
     def excess_kurtosis(self) -> float:
-        """Near 0 from a parameter of 1 on, and not relied on below."""
+        """The excess kurtosis: near 0 from a parameter of 1 on, and not relied on below."""
         return 0.0
 
     def draw(self, count: int, *, randomness: Randomness) -> NDArray[np.int64]:

@@ -225,7 +225,7 @@ class Grid:
 
     @property
     def is_elapsed(self) -> bool:
-        """Say whether the clock is that of instants."""
+        """Whether the clock is that of instants."""
         return self.step == "hour"
 
     @property

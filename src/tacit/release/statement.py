@@ -230,7 +230,7 @@ class PrivacyStatement:
 
     @property
     def odds(self) -> float:
-        """By how much the odds between two alternatives can change, at most."""
+        """The largest factor by which the odds between two alternatives can change."""
         return math.exp(self.total_epsilon)
 
     @property

@@ -47,7 +47,7 @@ class ContinualNoise(Protocol):
 
     @property
     def excess_kurtosis(self) -> float:
-        """That of one node's noise, the largest if they differ; 0 for Gaussian noise."""
+        """The excess kurtosis of one node's noise, the largest if they differ; 0 for Gaussian noise."""
 
     @property
     def is_grainy(self) -> bool:

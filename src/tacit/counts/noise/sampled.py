@@ -245,7 +245,7 @@ class SampledNoise(Noise):
 
     @cached_property
     def _of_leaves(self) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """For every public bin and leaf, the variance of its count, the largest it can be for any truth, and steps."""
+        """The variance of the count of every public bin and leaf, the largest it can be for any truth, and steps."""
         n_leaves = self.hierarchy.n_leaves
         if n_leaves > MOST_LISTED:
             even = self.reports[:, None] * self._even_variances

@@ -63,7 +63,7 @@ class BoundChoice:
 
     @property
     def unit(self) -> Unit:
-        """Whom it protects: a person is counted once, by the number of their events."""
+        """The unit that is protected: a person, who is counted once, by the number of their events."""
         return Unit.person(most=1, window=self.window)
 
     @property

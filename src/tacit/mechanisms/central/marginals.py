@@ -76,7 +76,7 @@ class MarginalTables:
 
     @property
     def axis(self) -> str:
-        """Counts of one time bin are measured together; those of two bins have nothing to do with each other."""
+        """The axis that is measured together: columns, of one time bin at a time; bins are independent."""
         return "column"
 
     @property

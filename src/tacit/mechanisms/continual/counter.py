@@ -57,7 +57,7 @@ class Stream:
 
     @property
     def n_bins(self) -> int:
-        """After how many bins the counter ends."""
+        """The number of bins after which the counter ends."""
         return self.domain.time.n_bins or self.noise_model.horizon
 
     def to_dict(self) -> dict[str, Any]:

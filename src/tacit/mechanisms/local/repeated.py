@@ -69,7 +69,7 @@ class RepeatedRandomizer(FrequencyOracle, Protocol):
 
     @property
     def slot_limit(self) -> int:
-        """Slots are whole numbers below this. There may be more of them than a device ever uses."""
+        """The number that all slots lie below; there may be more of them than a device ever uses."""
 
     @property
     def n_functions(self) -> int:

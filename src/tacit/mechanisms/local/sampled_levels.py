@@ -84,7 +84,7 @@ class SampledLevels(Generic[Levels]):
 
     @property
     def n_statistics(self) -> int:
-        """For each level below the root: its number of reports, then its oracle's statistics."""
+        """The number of statistics: for each level below the root its number of reports, then its oracle's."""
         return sum(1 + oracle.n_statistics for oracle in self.oracles)
 
     def channel(self) -> list[list[Fraction]]:

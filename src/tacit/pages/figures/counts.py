@@ -111,7 +111,7 @@ class Counts:
 
     @property
     def is_hidden(self) -> NDArray[np.bool_]:
-        """Counts of which no number is drawn."""
+        """The counts of which no number is drawn, as a mask."""
         return np.isin(self.status.astype(str), tuple(HIDDEN_WORDS))
 
     @property

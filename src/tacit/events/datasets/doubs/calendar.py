@@ -82,7 +82,7 @@ class Calendar:
 
     @cached_property
     def weekday(self) -> Integers:
-        """Monday is 0."""
+        """The weekday of every day, 0 for Monday."""
         return (self.days.astype(np.int64) + 3) % 7
 
     @cached_property
