@@ -17,11 +17,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
+from starlette.testclient import TestClient
 
 from tacit.collection.wire import MessageFormat
 from tacit.domain import Domain, PlaceAxis, TimeAxis
 from tacit.mechanisms.registry import plan_for
 from tacit.randomness import SecureRandomness
+from tacit.service.app import MESSAGE_TYPE, Collector, make_app
 from tacit.service.store import Store
 from tacit.service.survey import Survey
 from tacit.service.tokens import Scope
@@ -106,3 +108,32 @@ def collector(database: str, folder: Path, survey: Survey) -> Iterator[tuple[Run
         if running.process is not None and running.process.poll() is None:
             running.stop()
         store.close()
+
+
+class Clock:
+    """A clock that tests turn."""
+
+    now = NOON
+
+    def __call__(self):
+        return self.now
+
+
+class World:
+    """A collector of one survey with all of its tokens, and a client to ask it."""
+
+    def __init__(self, store, folder, survey, settings=None):
+        self.store, self.clock = store, Clock()
+        self.store.add_survey(survey)
+        self.tokens = {scope: store.tokens.new(scope, survey.id, name=f"of-{scope.value}") for scope in Scope}
+        self.collector = Collector(store, folder, settings=settings, clock=self.clock)
+        self.client = TestClient(make_app(self.collector), raise_server_exceptions=False)
+
+    def headers(self, scope, kind=None):
+        return {"Authorization": f"Bearer {self.tokens[scope]}"} | ({} if kind is None else {"Content-Type": kind})
+
+    def send(self, data, kind=MESSAGE_TYPE, scope=Scope.WRITE):
+        return self.client.post("/v1/surveys/visits/reports", content=data, headers=self.headers(scope, kind))
+
+    def get(self, what, scope=Scope.READ):
+        return self.client.get(f"/v1/surveys/visits/{what}", headers=self.headers(scope))

@@ -6,6 +6,7 @@ import secrets
 
 import pytest
 
+from service_worlds import World, survey_of
 from tacit.service.store import Store
 
 
@@ -25,3 +26,13 @@ def store(database):
     made = Store(database)
     yield made
     made.close()
+
+
+@pytest.fixture
+def world(tmp_path):
+    """A collector of a survey of days and 17 places, with all of its tokens."""
+    store = Store(f"sqlite:///{tmp_path / 'collector.sqlite'}")
+    made = World(store, tmp_path / "collected", survey_of(late=1))
+    with made.client:
+        yield made
+    store.close()

@@ -54,6 +54,6 @@ def test_killed_again_and_again_it_counts_every_message_once(database, tmp_path)
         tally = store.tally(survey)
         assert tally.n_reports == 10 * N_SENDERS * N_MESSAGES
         assert tally.statistics[today].tolist() == expected.tolist()
-        running.stop(signal.SIGTERM)
-        assert "Application shutdown complete" in running.log.read_text()
+        assert running.stop(signal.SIGTERM) == 0
+        assert '"event": "stopped"' in running.log.read_text()
     assert n_kills == N_KILLS

@@ -27,11 +27,13 @@ from tacit.collection.wire.message import ID_BYTES
 from tacit.counts.provenance import Provenance
 from tacit.errors import TacitError
 from tacit.service.access import Access, in_json
+from tacit.service.administration import Administration
 from tacit.service.ingest import Ingest
 from tacit.service.logs import log
 from tacit.service.mixing import close_due
 from tacit.service.openapi import document
 from tacit.service.operator import Operator
+from tacit.service.parts import Parts
 from tacit.service.reading import Reading
 from tacit.service.refusals import Reason, Refused, problem, reason_of
 from tacit.service.settings import Settings
@@ -39,18 +41,10 @@ from tacit.service.store import Store
 from tacit.service.survey import Survey
 
 MESSAGE_TYPE: Final = "application/vnd.tacit.message"
-_HERE: Final = Path(__file__).parent / "form"
-_CLIENT: Final = Path(collection.__file__).parent / "browser_client.mjs"
-_FORM: Final = {
-    "form.html": (_HERE / "form.html", "text/html"),
-    "form.css": (_HERE / "form.css", "text/css"),
-    "form.js": (_HERE / "form.js", "text/javascript"),
-    "client.mjs": (_CLIENT, "text/javascript"),
-}
-# the form loads its own parts, speaks to its own collector, and is shown in no other page
-_POLICY: Final = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; "
-    "frame-ancestors 'none'"
+_FORM: Final = Parts(
+    Path(__file__).parent / "form",
+    ("form.html", "form.css", "form.js"),
+    {"client.mjs": Path(collection.__file__).parent / "browser_client.mjs"},
 )
 
 
@@ -78,7 +72,8 @@ class Collector:
         self.store, self.folder, self.settings, self.clock = store, folder, settings or Settings(), clock
         self.ingest = Ingest(store, clock=clock)
         self.access = Access(store, self.settings)
-        self.operator = Operator(store, self.access, folder, clock)
+        self.operator = Operator(store, self.access, self.ingest, folder, clock)
+        self.administration = Administration(store, self.access)
         self.reading = Reading(store, self.access, folder)
 
     async def plan(self, request: Request) -> Response:
@@ -91,11 +86,7 @@ class Collector:
         name = request.path_params.get("part", "form.html")
         if "survey" in request.path_params:
             await self.access.survey(request)
-        if name not in _FORM:
-            raise Refused(Reason.UNKNOWN, "there is nothing at this address.")
-        path, kind = _FORM[name]
-        content = await run_in_threadpool(path.read_bytes)
-        return Response(content, media_type=kind, headers={"Content-Security-Policy": _POLICY})
+        return await run_in_threadpool(_FORM.answer, name)
 
     async def reports(self, request: Request) -> Response:
         """Count a message, or one report."""
@@ -140,6 +131,12 @@ class Collector:
             else:
                 if files:
                     log("closed", survey=survey.id, periods=len(files))
+        self._log_refusals()
+
+    def _log_refusals(self, *, is_end: bool = False) -> None:
+        """Log what was refused, by the hour: a line for each refusal would say when somebody sent something."""
+        for survey_id, reason, n in self.ingest.activity.finished_refusals(is_end=is_end):
+            log("refused", survey=survey_id, reason=reason.value, messages=n)
 
     @asynccontextmanager
     async def running(self, _: Starlette) -> AsyncIterator[None]:
@@ -154,6 +151,7 @@ class Collector:
                     await task
             with suppress(Refused):
                 self.ingest.flush()
+            self._log_refusals(is_end=True)
 
 
 def make_app(collector: Collector) -> Starlette:
@@ -161,6 +159,7 @@ def make_app(collector: Collector) -> Starlette:
     one = "/v1/surveys/{survey}"
     routes = [
         *collector.operator.routes(),
+        *collector.administration.routes(),
         *collector.reading.routes(),
         Route("/openapi.json", collector.openapi),
         Route("/surveys/{survey}", collector.form),

@@ -15,6 +15,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Final
 
+from tacit.service.activity import Activity
 from tacit.service.refusals import Reason, Refused, reason_of
 from tacit.service.store import Outcome, Store
 from tacit.service.survey import Addition, Survey
@@ -40,8 +41,17 @@ class Ingest:
         self._threads = ThreadPoolExecutor(2, "tacit-ingest")  # one counts reports, one writes
         self._watcher = ThreadPoolExecutor(1, "tacit-watch")
         self._refusals: Counter[tuple[str, Reason]] = Counter()
-        self.counted: Counter[str] = Counter()
-        """Reports counted by this process, by survey."""
+        self.activity = Activity(clock)
+
+    @property
+    def n_waiting(self) -> int:
+        """How many messages wait for a commit."""
+        return self._waiting.qsize()
+
+    @property
+    def n_bytes(self) -> int:
+        """How many bytes of messages are held."""
+        return self._n_bytes
 
     async def take(self, survey: Survey, data: bytes) -> tuple[Outcome, int]:
         """Count a message, and return what became of it and how many reports it has; on return it is durable."""
@@ -54,6 +64,7 @@ class Ingest:
     def refused(self, survey: Survey, reason: Reason) -> None:
         """Note that something was refused; it is written down with the next messages."""
         self._refusals[survey.id, reason] += 1
+        self.activity.refused(survey.id, reason)
 
     async def _taken(self, survey: Survey, data: bytes) -> tuple[Outcome, int]:
         if self._n_bytes + len(data) > MOST_WAITING:
@@ -75,7 +86,7 @@ class Ingest:
         if outcome is Outcome.CLOSED:
             raise Refused(Reason.CLOSED, "the period of these reports is closed.")
         if outcome is Outcome.COUNTED:
-            self.counted[survey.id] += addition.n_reports
+            self.activity.counted(survey.id, addition.n_reports)
         return outcome, addition.n_reports
 
     async def run(self) -> None:
@@ -86,7 +97,8 @@ class Ingest:
             while len(group) < MOST_TOGETHER and not self._waiting.empty():
                 group.append(self._waiting.get_nowait())
             try:
-                outcomes = await loop.run_in_executor(self._threads, self._store.add, [one for one, _ in group])
+                added = [one for one, _ in group]
+                outcomes = await loop.run_in_executor(self._threads, self.activity.timed, self._store.add, added)
             except Exception as problem:
                 for _, done in group:
                     if not done.done():

@@ -32,6 +32,26 @@ _SCHEMAS: Final[dict[str, Any]] = {
             **{name: {"type": ["string", "null"]} for name in ("time", "place", "kind")},
         },
     },
+    "NewSurvey": {
+        "type": "object",
+        "required": ["name", "plan"],
+        "additionalProperties": False,
+        "properties": {
+            "name": _TEXT,
+            "plan": {"type": "object"},
+            "late": {"type": "integer", "minimum": 0},
+            "open": {"type": "boolean"},
+        },
+    },
+    "NewToken": {
+        "type": "object",
+        "required": ["scope"],
+        "additionalProperties": False,
+        "properties": {
+            "scope": {"enum": ["write", "read", "admin"]},
+            **{name: {"type": ["string", "null"]} for name in ("survey", "name")},
+        },
+    },
     "Counted": {
         "type": "object",
         "required": ["outcome", "n_reports"],
@@ -53,6 +73,7 @@ def document() -> dict[str, Any]:
     levels = [_query(name) for name in ("by", "place", "kind")]
     boxes = [_query(name) for name in ("first", "last")] + [_query(name, many=True) for name in ("place", "kind")]
     period = {"name": "period", "in": "path", "required": True, "schema": {"type": "integer", "minimum": 0}}
+    name = {"name": "name", "in": "path", "required": True, "schema": _TEXT}
     part = {"name": "part", "in": "path", "required": True, "schema": _TEXT}
     messages = {
         "required": True,
@@ -68,6 +89,18 @@ def document() -> dict[str, Any]:
         "paths": {
             "/health": {"get": _done("Whether the collector and its store answer.", access=None)},
             "/metrics": {"get": _done("Sums for Prometheus.", kind="text/plain", access="admin")},
+            "/operator": {"get": _done("The operator's page.", kind="text/html", access=None)},
+            "/operator/{part}": _on([part], get=_done("A part of it.", kind="text/javascript", access=None)),
+            "/v1/operator": {"get": _done("What that page shows.", access="admin")},
+            "/v1/surveys": {
+                "get": _done("All surveys.", access="admin"),
+                "post": _done("Make a survey.", access="admin") | _takes("NewSurvey"),
+            },
+            "/v1/tokens": {
+                "get": _done("Names of tokens.", access="admin"),
+                "post": _done("Make a token.", access="admin") | _takes("NewToken"),
+            },
+            "/v1/tokens/{name}": _on([name], delete=_done("Take a token back.", access="admin")),
             "/openapi.json": {"get": _done("This document.", access=None)},
             "/surveys/{survey}": _on([_SURVEY], get=_done("The survey's form.", kind="text/html", access=None)),
             "/form/{part}": _on([part], get=_done("A part of the form.", kind="text/javascript", access=None)),
@@ -97,6 +130,12 @@ def document() -> dict[str, Any]:
 
 def _query(name: str, *, many: bool = False) -> dict[str, Any]:
     return {"name": name, "in": "query", "schema": {"type": "array", "items": _TEXT} if many else _TEXT}
+
+
+def _takes(schema: str) -> dict[str, Any]:
+    """A request whose body is one JSON object."""
+    content = {"application/json": {"schema": {"$ref": f"#/components/schemas/{schema}"}}}
+    return {"requestBody": {"required": True, "content": content}}
 
 
 def _on(parameters: list[dict[str, Any]], **methods: dict[str, Any]) -> dict[str, Any]:

@@ -1,31 +1,44 @@
-"""What the operator asks and does: the state of surveys, closing, health, and numbers for Prometheus.
+"""What the operator asks and does: state of surveys, closing, health, numbers for Prometheus, and a page of these.
 
 Everything here is a sum over all senders; nothing is of one device.
 """
 
 from __future__ import annotations
 
+import platform
+import shutil
 from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from tacit import __version__
 from tacit.service.access import Access, in_json
+from tacit.service.activity import LEAST_SHOWN
+from tacit.service.ingest import Ingest
+from tacit.service.metrics import families, in_text
 from tacit.service.mixing import close_due
+from tacit.service.parts import Parts
+from tacit.service.refusals import TITLES
 from tacit.service.store import Store
+from tacit.service.survey import Survey
 from tacit.service.tokens import EVERY_SURVEY, Scope
+
+_PAGE: Final = Parts(Path(__file__).parent / "operator_page", ("operator.html", "operator.css", "operator.js"))
 
 
 class Operator:
     """The handlers of the operator's addresses."""
 
-    def __init__(self, store: Store, access: Access, folder: Path, clock: Callable[[], datetime]) -> None:
-        self.store, self.access, self.folder, self.clock = store, access, folder, clock
+    def __init__(
+        self, store: Store, access: Access, ingest: Ingest, folder: Path, clock: Callable[[], datetime]
+    ) -> None:
+        self.store, self.access, self.ingest, self.folder, self.clock = store, access, ingest, folder, clock
 
     def routes(self) -> list[Route]:
         """The addresses that these handlers serve."""
@@ -33,26 +46,73 @@ class Operator:
         return [
             Route("/health", self.health),
             Route("/metrics", self.metrics),
+            Route("/operator", self.page),
+            Route("/operator/{part}", self.page),
+            Route("/v1/operator", self.overview),
             Route(f"{one}/state", self.state),
             Route(f"{one}/close", self.close, methods=["POST"]),
         ]
 
-    async def state(self, request: Request) -> Response:
-        """What the operator sees of a survey: sums alone, nothing of any device."""
-        survey = await self.access.allowed_survey(request, Scope.ADMIN)
+    async def page(self, request: Request) -> Response:
+        """The operator's page, or one of its parts. It holds no number: it asks for them with a token."""
+        return await run_in_threadpool(_PAGE.answer, request.path_params.get("part", "operator.html"))
+
+    async def overview(self, request: Request) -> Response:
+        """All that the page shows."""
+        await self.access.check_token(request, Scope.ADMIN, EVERY_SURVEY)
 
         def found() -> dict[str, Any]:
-            tally = self.store.tally(survey)
+            self.ingest.flush()
+            disk = shutil.disk_usage(self.folder if self.folder.exists() else self.folder.parent)
             return {
-                "survey": survey.id,
-                "plan": survey.form.plan_id,
-                "n_reports": tally.n_reports,
-                "n_closed": self.store.n_closed(survey),
-                "refusals": self.store.refusals(survey),
-                "alarms": self.store.alarms(survey),
+                "versions": {
+                    "tacit": __version__,
+                    "python": platform.python_version(),
+                    "database": self.store.database(),
+                },
+                "store_bytes": self.store.size(),
+                "disk": {"free": disk.free, "total": disk.total},
+                "waiting": self.ingest.n_waiting,
+                "commits": sum(self.ingest.activity.commits.counts),
+                "failed_commits": self.ingest.activity.n_failed,
+                "least_shown": LEAST_SHOWN,
+                "titles": {reason.value: title for reason, title in TITLES.items()},
+                "surveys": [self._survey(one) for one in self.store.surveys()],
+                "tokens": [
+                    {"name": one.name, "scope": one.scope.value, "survey": one.survey}
+                    for one in self.store.tokens.listed()
+                ],
             }
 
         return in_json(await run_in_threadpool(found))
+
+    def _survey(self, survey: Survey) -> dict[str, Any]:
+        n_closed, taken = self.store.n_closed(survey), survey.taken(self.clock())
+        return self._state(survey) | {
+            "is_open": survey.is_open,
+            "is_simulation": survey.is_simulation,
+            "late": survey.late,
+            "epsilon": survey.plan.epsilon,
+            "hours": self.ingest.activity.hours(survey.id),
+            "last_closed": _label(survey, n_closed - 1),
+            "open_periods": [_label(survey, period) for period in taken if period >= n_closed],
+        }
+
+    def _state(self, survey: Survey) -> dict[str, Any]:
+        return {
+            "survey": survey.id,
+            "plan": survey.form.plan_id,
+            "n_reports": self.store.n_reports(survey),
+            "n_closed": self.store.n_closed(survey),
+            "refusals": self.store.refusals(survey),
+            "alarms": self.store.alarms(survey),
+        }
+
+    async def state(self, request: Request) -> Response:
+        """What the operator sees of a survey: sums alone, nothing of any device."""
+        survey = await self.access.allowed_survey(request, Scope.ADMIN)
+        await run_in_threadpool(self.ingest.flush)
+        return in_json(await run_in_threadpool(self._state, survey))
 
     async def close(self, request: Request) -> Response:
         """Close the periods that are over, and mix their reports."""
@@ -69,15 +129,18 @@ class Operator:
         """Numbers for Prometheus, of this process and of the store; sums over all senders."""
         await self.access.check_token(request, Scope.ADMIN, EVERY_SURVEY)
 
-        def lines() -> list[str]:
-            found = ["# TYPE tacit_reports_total counter"]
-            surveys = self.store.surveys()
-            found += [f'tacit_reports_total{{survey="{one.id}"}} {self.store.tally(one).n_reports}' for one in surveys]
-            found.append("# TYPE tacit_refusals_total counter")
-            for one in surveys:
-                for reason, n in self.store.refusals(one).items():
-                    found.append(f'tacit_refusals_total{{survey="{one.id}",reason="{reason}"}} {n}')
-            return found
+        def text() -> str:
+            self.ingest.flush()
+            return in_text(families(self.store, self.ingest, self.folder), self.ingest.activity.commits)
 
-        text = "\n".join(await run_in_threadpool(lines)) + "\n"
-        return Response(text, media_type="text/plain; version=0.0.4")
+        return Response(await run_in_threadpool(text), media_type="text/plain; version=0.0.4")
+
+
+def _label(survey: Survey, period: int) -> str | None:
+    """The name of a period; one of a survey with a private time is all of it."""
+    if period < 0:
+        return None
+    time = survey.plan.domain.time
+    if survey.has_public_time:
+        return time.label(min(period, time.n_bins - 1) if time.n_bins is not None else period)
+    return "all"

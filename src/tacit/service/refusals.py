@@ -68,7 +68,7 @@ STATUS: Final = {
     Reason.FAULT: HTTPStatus.INTERNAL_SERVER_ERROR,
 }
 """The status of each reason. Of these a client tries 429 and 503 again, with the same message, and no other."""
-_TITLES: Final = {
+TITLES: Final = {
     Reason.MALFORMED: "Not a message of this survey",
     Reason.OTHER_PLAN: "Made under another plan",
     Reason.LABEL: "Not the reports that this survey takes",
@@ -128,7 +128,7 @@ def problem(error: Exception) -> tuple[int, dict[str, Any], dict[str, str]]:
     told = isinstance(error, TacitError)
     document = {
         "type": f"urn:tacit:problem:{reason.value}",
-        "title": _TITLES[reason],
+        "title": TITLES[reason],
         "status": int(STATUS[reason]),
         "detail": str(error) if told else "Something went wrong here. Nothing was counted; try again later.",
     }
