@@ -38,8 +38,9 @@ from tacit.domain import Domain, PlaceAxis, TimeAxis  # noqa: E402
 from tacit.mechanisms.registry import plan_for  # noqa: E402
 from tacit.randomness import SecureRandomness  # noqa: E402
 from tacit.service.app import MESSAGE_TYPE, Collector, make_app  # noqa: E402
+from tacit.service.commits import Outcome  # noqa: E402
 from tacit.service.settings import Settings  # noqa: E402
-from tacit.service.store import Outcome, Store  # noqa: E402
+from tacit.service.store import Store  # noqa: E402
 from tacit.service.survey import Survey  # noqa: E402
 
 SERVERS = {"discard": "parsed and forgotten", "ours": "counted", "rows": "rows, bare handler"}

@@ -17,9 +17,10 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, multip
 from service_worlds import NOON, message, survey_of
 from tacit.collection.wire import ReportFile
 from tacit.service import mixing
+from tacit.service.commits import Outcome
 from tacit.service.refusals import Refused
 from tacit.service.schema import RUN, SEEN
-from tacit.service.store import Outcome, Store
+from tacit.service.store import Store
 
 SURVEY = survey_of(late=1)
 

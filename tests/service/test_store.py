@@ -13,9 +13,11 @@ from service_worlds import NOON, TODAY, message, survey_of
 from tacit.collection.wire import tally_message
 from tacit.counts.tally import Tally
 from tacit.errors import SettingError
+from tacit.service import commits
+from tacit.service.commits import Outcome
 from tacit.service.refusals import Reason, Refused
 from tacit.service.schema import METADATA
-from tacit.service.store import Outcome, Store
+from tacit.service.store import Store
 
 SURVEY = survey_of(late=3)
 
@@ -98,8 +100,14 @@ def test_what_is_closed_stays_closed(store):
 def test_a_failure_in_the_middle_counts_nothing_and_the_same_may_come_again(store, monkeypatch):
     store.add_survey(SURVEY)
     added = additions(3)
+
+    def fails(*_):
+        raise sa.exc.OperationalError("x", {}, OSError())
+
     with monkeypatch.context() as broken:
-        broken.setattr(Store, "_count", lambda *_: (_ for _ in ()).throw(sa.exc.OperationalError("x", {}, OSError())))
+        broken.setattr(
+            commits, "_sums_of", lambda *_: (_ for _ in ()).throw(sa.exc.OperationalError("x", {}, OSError()))
+        )
         with pytest.raises(Refused) as refused:
             store.add(added)
     assert (refused.value.reason, store.tally(SURVEY).n_reports) == (Reason.STORE, 0)

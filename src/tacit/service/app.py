@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Final
 
 import msgspec
-import numpy as np
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
@@ -23,8 +22,6 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from tacit import collection
-from tacit.collection.wire.message import ID_BYTES
-from tacit.counts.provenance import Provenance
 from tacit.errors import TacitError
 from tacit.service.access import Access, in_json
 from tacit.service.administration import Administration
@@ -38,7 +35,6 @@ from tacit.service.reading import Reading
 from tacit.service.refusals import Reason, Refused, problem, reason_of
 from tacit.service.settings import Settings
 from tacit.service.store import Store
-from tacit.service.survey import Survey
 
 MESSAGE_TYPE: Final = "application/vnd.tacit.message"
 _FORM: Final = Parts(
@@ -46,16 +42,6 @@ _FORM: Final = Parts(
     ("form.html", "form.css", "form.js"),
     {"client.mjs": Path(collection.__file__).parent / "browser_client.mjs"},
 )
-
-
-class SingleReport(msgspec.Struct, forbid_unknown_fields=True):
-    """One report as JSON: its id, what is public about it, and the report's bytes, both in hexadecimal."""
-
-    id: str
-    report: str
-    time: str | None = None
-    place: str | None = None
-    kind: str | None = None
 
 
 class Collector:
@@ -96,13 +82,16 @@ class Collector:
             data = await self.access.body(request)
             kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
             if kind == "application/json":
-                data = _message_of(data, survey)
-            elif kind != MESSAGE_TYPE:
+                outcome, n_reports = await self.ingest.take_one(survey, data)
+            elif kind == MESSAGE_TYPE:
+                outcome, n_reports = await self.ingest.take(survey, data)
+            else:
                 raise Refused(Reason.MEDIA_TYPE, f"reports come as {MESSAGE_TYPE} or as application/json.")
+        except ClientDisconnect:
+            raise
         except Exception as error:
             self.ingest.refused(survey, reason_of(error))
             raise
-        outcome, n_reports = await self.ingest.take(survey, data)
         return in_json({"outcome": outcome.value, "n_reports": n_reports})
 
     async def openapi(self, request: Request) -> Response:
@@ -189,19 +178,3 @@ async def _http_problem(request: Request, error: Exception) -> Response:
     for name, value in (getattr(error, "headers", None) or {}).items():
         answer.headers[name] = value
     return answer
-
-
-def _message_of(data: bytes, survey: Survey) -> bytes:
-    """The message of a single report in JSON, so that both forms go one way."""
-    try:
-        single = msgspec.json.decode(data, type=SingleReport)
-        id, report = bytes.fromhex(single.id), bytes.fromhex(single.report)
-    except (msgspec.MsgspecError, ValueError):
-        raise Refused(
-            Reason.MALFORMED, "one report is a JSON object with id and report in hexadecimal, and what is public."
-        ) from None
-    if len(id) != ID_BYTES or len(report) != survey.form.report_bytes:
-        raise Refused(Reason.MALFORMED, f"the id must have {ID_BYTES} bytes, and a report {survey.form.report_bytes}.")
-    bin = survey.bin_of(single.time, single.place, single.kind)
-    label = Provenance.of_reports(survey.form.plan_id, survey.is_simulation, 0.0)
-    return survey.form.encode(np.array([bin]), np.frombuffer(report, np.uint8)[None], label, id=id)

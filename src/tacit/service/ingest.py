@@ -9,17 +9,19 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from typing import Final
 
 from tacit.service.activity import Activity
-from tacit.service.refusals import Reason, Refused, reason_of
-from tacit.service.store import Outcome, Store
+from tacit.service.commits import Outcome
+from tacit.service.refusals import Reason, Refused
+from tacit.service.single import addition_of
+from tacit.service.store import Store
 from tacit.service.survey import Addition, Survey
-from tacit.service.watching import look_at_message
+from tacit.service.watching import LOOKED_FROM, look_at_message
 
 MOST_WAITING: Final = 64 << 20
 """Bytes of messages that may wait for the store: some seconds of a fast sender. Doubled, twice the memory."""
@@ -38,7 +40,8 @@ class Ingest:
         self._store, self._clock = store, clock
         self._waiting: asyncio.Queue[tuple[Addition, asyncio.Future[Outcome]]] = asyncio.Queue()
         self._n_bytes = 0
-        self._threads = ThreadPoolExecutor(2, "tacit-ingest")  # one counts reports, one writes
+        self._counter = ThreadPoolExecutor(1, "tacit-count")
+        self._writer = ThreadPoolExecutor(1, "tacit-write")  # its own, so that no commit waits for a large message
         self._watcher = ThreadPoolExecutor(1, "tacit-watch")
         self._refusals: Counter[tuple[str, Reason]] = Counter()
         self.activity = Activity(clock)
@@ -53,36 +56,43 @@ class Ingest:
         """How many bytes of messages are held."""
         return self._n_bytes
 
-    async def take(self, survey: Survey, data: bytes) -> tuple[Outcome, int]:
-        """Count a message, and return what became of it and how many reports it has; on return it is durable."""
-        try:
-            return await self._taken(survey, data)
-        except Exception as problem:
-            self.refused(survey, reason_of(problem))
-            raise
-
     def refused(self, survey: Survey, reason: Reason) -> None:
         """Note that something was refused; it is written down with the next messages."""
         self._refusals[survey.id, reason] += 1
         self.activity.refused(survey.id, reason)
 
-    async def _taken(self, survey: Survey, data: bytes) -> tuple[Outcome, int]:
+    async def take(self, survey: Survey, data: bytes) -> tuple[Outcome, int]:
+        """Count a message, and return what became of it and how many reports it has; on return it is durable."""
+        with self._held(data):
+            if len(data) <= COUNTED_AT_ONCE:
+                return await self._written(survey, survey.addition(data, self._clock()))
+            loop = asyncio.get_running_loop()
+            addition = await loop.run_in_executor(self._counter, survey.addition, data, self._clock())
+            return await self._written(survey, addition)
+
+    async def take_one(self, survey: Survey, data: bytes) -> tuple[Outcome, int]:
+        """Count a single report that comes as JSON."""
+        with self._held(data):
+            return await self._written(survey, addition_of(data, survey, self._clock()))
+
+    @contextmanager
+    def _held(self, data: bytes) -> Iterator[None]:
+        """Count the bytes that are held until they are written, and refuse beyond the limit."""
         if self._n_bytes + len(data) > MOST_WAITING:
             raise Refused(
                 Reason.BUSY, "too many reports are waiting to be counted. Send it again later.", retry_after=2
             )
         self._n_bytes += len(data)
         try:
-            loop = asyncio.get_running_loop()
-            if len(data) <= COUNTED_AT_ONCE:
-                addition = survey.addition(data, self._clock())
-            else:
-                addition = await loop.run_in_executor(self._threads, survey.addition, data, self._clock())
-            done: asyncio.Future[Outcome] = loop.create_future()
-            self._waiting.put_nowait((addition, done))
-            outcome = await done
+            yield
         finally:
             self._n_bytes -= len(data)
+
+    async def _written(self, survey: Survey, addition: Addition) -> tuple[Outcome, int]:
+        """Wait until an addition is on the disk."""
+        done: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
+        self._waiting.put_nowait((addition, done))
+        outcome = await done
         if outcome is Outcome.CLOSED:
             raise Refused(Reason.CLOSED, "the period of these reports is closed.")
         if outcome is Outcome.COUNTED:
@@ -98,17 +108,16 @@ class Ingest:
                 group.append(self._waiting.get_nowait())
             try:
                 added = [one for one, _ in group]
-                outcomes = await loop.run_in_executor(self._threads, self.activity.timed, self._store.add, added)
+                outcomes = await loop.run_in_executor(self._writer, self.activity.timed, self._store.add, added)
             except Exception as problem:
                 for _, done in group:
                     if not done.done():
                         done.set_exception(problem)
                 continue
-            for (_, done), outcome in zip(group, outcomes, strict=True):
+            for (addition, done), outcome in zip(group, outcomes, strict=True):
                 if not done.done():  # else the sender is gone, and will ask again with the same id
                     done.set_result(outcome)
-            for (addition, _), outcome in zip(group, outcomes, strict=True):
-                if outcome is Outcome.COUNTED:
+                if outcome is Outcome.COUNTED and addition.n_reports >= LOOKED_FROM:  # few: the way there costs
                     self._watcher.submit(self._look, addition)
 
     def _look(self, addition: Addition) -> None:

@@ -9,10 +9,8 @@ each other.
 from __future__ import annotations
 
 import json
-import secrets
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from enum import Enum, unique
 from pathlib import Path
 from typing import Any, Final
 
@@ -23,31 +21,20 @@ from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import SQLAlchemyError
 
 from tacit.collection.wire import MessageFormat
-from tacit.collection.wire.message import ID_BYTES
 from tacit.counts.provenance import Provenance
 from tacit.counts.tally import Tally
 from tacit.errors import SettingError
 from tacit.plan import Plan
+from tacit.service.commits import Outcome, Writer
 from tacit.service.migrations import upgrade
 from tacit.service.refusals import Reason, Refused
-from tacit.service.schema import ALARM, METADATA, PERIOD, REFUSAL, RUN, SEEN, SURVEY, TALLY
+from tacit.service.schema import ALARM, METADATA, PERIOD, REFUSAL, RUN, SURVEY, TALLY
 from tacit.service.survey import Addition, Survey
 from tacit.service.tokens import EVERY_SURVEY as EVERY_SURVEY
 from tacit.service.tokens import Scope as Scope
 from tacit.service.tokens import Tokens
 
 _PATIENCE_SECONDS: Final = 30  # for another process to end its transaction; they take milliseconds
-_BINS_AT_ONCE: Final = 5_000  # in one statement: SQLite takes 32,766 values, PostgreSQL 65,535
-
-
-@unique
-class Outcome(Enum):
-    """What became of a message."""
-
-    COUNTED = "counted"
-    SEEN = "seen"
-    """It was counted before: whoever sends it again is told what the first answer would have said."""
-    CLOSED = "closed"
 
 
 class Store:
@@ -59,28 +46,47 @@ class Store:
         self._insert: Any = postgresql.insert if self._engine.dialect.name == "postgresql" else sqlite.insert
         self._kept: dict[str, Survey] = {}
         self.tokens = Tokens(self._begin, self._reading)
-        with _as_refusals():
+        self._writer = Writer(self._engine)
+        with self._as_refusals():
             upgrade(self._engine)
 
     def close(self) -> None:
+        self._writer.close()
         self._engine.dispose()
 
     @contextmanager
+    def _as_refusals(self) -> Iterator[None]:
+        """Say that the store does not answer, and nothing of what was asked of it."""
+        try:
+            yield
+        except (SQLAlchemyError, self._driver_error) as problem:
+            name = type(getattr(problem, "orig", None) or problem).__name__
+            raise Refused(
+                Reason.STORE,
+                f"the store failed ({name}). It is not known to be counted; send the same again.",
+                retry_after=5,
+            ) from None
+
+    @property
+    def _driver_error(self) -> type[Exception]:
+        return self._engine.dialect.dbapi.Error  # type: ignore[union-attr]
+
+    @contextmanager
     def _begin(self) -> Iterator[sa.Connection]:
-        with _as_refusals(), self._engine.begin() as connection:
+        with self._as_refusals(), self._engine.begin() as connection:
             yield connection
 
     @contextmanager
     def _reading(self) -> Iterator[sa.Connection]:
         """A transaction that changes nothing; in SQLite it waits for no writer."""
-        with _as_refusals(), self._reader.begin() as connection:
+        with self._as_refusals(), self._reader.begin() as connection:
             yield connection
 
     @contextmanager
     def snapshot(self) -> Iterator[sa.Connection]:
         """A transaction that sees the store as it is at its first question, whatever is written meanwhile."""
         level = {} if self._engine.dialect.name == "sqlite" else {"isolation_level": "REPEATABLE READ"}
-        with _as_refusals(), self._reader.execution_options(**level).begin() as connection:
+        with self._as_refusals(), self._reader.execution_options(**level).begin() as connection:
             yield connection
 
     @contextmanager
@@ -161,82 +167,8 @@ class Store:
 
     def add(self, additions: Sequence[Addition]) -> list[Outcome]:
         """Count messages in one transaction: all of them, or none if the database fails. Each counts once."""
-        with self._begin() as connection:
-            n_closed = self._n_closed(connection, {one.survey_id for one in additions})
-            open_ = [one for one in additions if one.periods[0] >= n_closed[one.survey_id]]
-            new = self._not_seen(connection, open_)
-            fresh: dict[tuple[str, bytes], Addition] = {}
-            outcomes = []
-            for one in additions:
-                key = one.survey_id, one.message_id
-                if one.periods[0] < n_closed[one.survey_id]:
-                    outcomes.append(Outcome.CLOSED)
-                elif key in new and key not in fresh:
-                    fresh[key] = one
-                    outcomes.append(Outcome.COUNTED)
-                else:
-                    outcomes.append(Outcome.SEEN)
-            if fresh:
-                self._keep(connection, fresh.values())
-                self._count(connection, fresh.values())
-        return outcomes
-
-    def _n_closed(self, connection: sa.Connection, names: Iterable[str]) -> dict[str, int]:
-        """How many periods of each survey are closed; none closes before the transaction ends."""
-        asked = sa.select(SURVEY.c.id, SURVEY.c.n_closed).where(SURVEY.c.id.in_(sorted(names))).order_by(SURVEY.c.id)
-        return {row.id: row.n_closed for row in connection.execute(asked.with_for_update(read=True))}
-
-    def _not_seen(self, connection: sa.Connection, additions: Iterable[Addition]) -> set[tuple[str, bytes]]:
-        rows = [{"survey": one.survey_id, "message": one.message_id} for one in additions]
-        if not rows:
-            return set()
-        rows.sort(key=lambda row: (row["survey"], row["message"]))
-        asked = self._insert(SEEN).on_conflict_do_nothing().returning(SEEN.c.survey, SEEN.c.message)
-        return {(row.survey, bytes(row.message)) for row in connection.execute(asked, rows)}
-
-    def _keep(self, connection: sa.Connection, additions: Iterable[Addition]) -> None:
-        """Keep reports by bin, under numbers that say neither when they came nor which came together."""
-        rows = [
-            {"id": secrets.token_bytes(ID_BYTES), "survey": one.survey_id, "bin": bin, "reports": piece.tobytes()}
-            for one in additions
-            for bin, piece in zip(
-                one.bins.tolist(), np.split(one.reports, np.cumsum(one.run_lengths)[:-1]), strict=True
-            )
-        ]
-        rows.sort(key=lambda row: row["id"])
-        connection.execute(sa.insert(RUN), rows)
-
-    def _count(self, connection: sa.Connection, additions: Iterable[Addition]) -> None:
-        sums: dict[str, dict[int, tuple[int, NDArray[np.int64]]]] = {}
-        for one in additions:
-            of_survey = sums.setdefault(one.survey_id, {})
-            for bin, n, row in zip(one.bins.tolist(), one.run_lengths.tolist(), one.statistics, strict=True):
-                before = of_survey.get(bin)
-                of_survey[bin] = (n, row) if before is None else (before[0] + n, before[1] + row)
-        for survey_id in sorted(sums):
-            bins = sorted(sums[survey_id])
-            for first in range(0, len(bins), _BINS_AT_ONCE):
-                part = {bin: sums[survey_id][bin] for bin in bins[first : first + _BINS_AT_ONCE]}
-                self._add_to_tallies(connection, survey_id, part)
-
-    def _add_to_tallies(
-        self, connection: sa.Connection, survey_id: str, added: Mapping[int, tuple[int, NDArray[np.int64]]]
-    ) -> None:
-        width = len(next(iter(added.values()))[1])
-        empty = [{"survey": survey_id, "bin": bin, "n_reports": 0, "statistics": bytes(8 * width)} for bin in added]
-        connection.execute(self._insert(TALLY).on_conflict_do_nothing(), empty)
-        asked = sa.select(TALLY).where(TALLY.c.survey == survey_id, TALLY.c.bin.in_(list(added)))
-        rows = []
-        for row in connection.execute(asked.order_by(TALLY.c.bin).with_for_update()):
-            n, statistics = added[row.bin]
-            sums = np.frombuffer(row.statistics, "<i8") + statistics
-            rows.append({"at": row.bin, "n": row.n_reports + n, "sums": sums.astype("<i8").tobytes()})
-        changed = (
-            sa.update(TALLY)
-            .where(TALLY.c.survey == survey_id, TALLY.c.bin == sa.bindparam("at"))
-            .values(n_reports=sa.bindparam("n"), statistics=sa.bindparam("sums"))
-        )
-        connection.execute(changed, rows)
+        with self._as_refusals():
+            return self._writer.add(additions)
 
     def tally(self, survey: Survey, *, n_bins: int | None = None) -> Tally:
         """The tally of all reports that were counted so far, or of the first public bins alone."""
@@ -363,17 +295,3 @@ def _prepare_sqlite(connection: Any, _: object) -> None:
     connection.isolation_level = None  # so that transactions begin as we say
     for pragma in ("journal_mode = WAL", "synchronous = FULL", "secure_delete = ON", "foreign_keys = ON"):
         connection.execute(f"PRAGMA {pragma}")
-
-
-@contextmanager
-def _as_refusals() -> Iterator[None]:
-    """Say that the store does not answer, and nothing of what was asked of it."""
-    try:
-        yield
-    except SQLAlchemyError as problem:
-        name = type(getattr(problem, "orig", None) or problem).__name__
-        raise Refused(
-            Reason.STORE,
-            f"the store failed ({name}). It is not known to be counted; send the same again.",
-            retry_after=5,
-        ) from None

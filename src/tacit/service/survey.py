@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Final
 
 import numpy as np
@@ -86,18 +87,15 @@ class Survey:
 
     def bin_of(self, time: str | None, place: str | None, kind: str | None) -> int:
         """The public bin of a report whose public coordinates come in words; of a time its period is left."""
-        domain, public = self.plan.domain, self.plan.public
+        public = self.plan.public
         told = {axis for axis, word in (("time", time), ("place", place), ("kind", kind)) if word is not None}
         if told != set(public):
             raise Refused(Reason.MALFORMED, f"a report says just {' and '.join(public) or 'nothing'} in public.")
-        bins = np.zeros(1, np.int64) if time is None else _bins_of(domain.time, time)
-        numbers = [
-            0 if word is None or axis is None else int(axis.match([word])[0])
-            for axis, word in ((domain.place, place), (domain.kind, kind))
-        ]
-        if bins[0] < 0 or min(numbers) < 0:
-            raise Refused(Reason.MALFORMED, "a public coordinate of the report is none of this survey's.")
-        return int(self.plan.split(bins, np.array([numbers[0] * domain.n_kinds + numbers[1]]))[0][0])
+        period = 0 if time is None else _period_of(self.plan.domain.time, time)
+        within = _within_period(self, place, kind)
+        if period < 0:
+            raise Refused(Reason.MALFORMED, _NOT_HERE)
+        return self.n_bins(period) + within if self.has_public_time else within
 
     def now(self, clock: datetime) -> int:
         """The period that a moment falls into: -1 before the first, one behind the last after the end."""
@@ -112,9 +110,7 @@ class Survey:
 
     def taken(self, clock: datetime) -> range:
         """The periods for which reports are taken at a moment."""
-        now, end = self.now(clock), self.plan.domain.time.n_bins if self.has_public_time else 1
-        last = now if end is None else min(now, end - 1)
-        return range(max(0, now - self.late), last + 1)
+        return _taken_at(self, int(clock.timestamp()))
 
     def addition(self, data: bytes, clock: datetime) -> Addition:
         """Return what a message adds; one that is damaged, of another plan, or not taken now is refused whole."""
@@ -126,22 +122,62 @@ class Survey:
             raise Refused(Reason.LABEL, "these events were randomized before, and would count twice.")
         if not batch.n_reports:
             raise Refused(Reason.EMPTY, "the message holds no report.")
-        periods = self.period_of(int(batch.bins[0])), self.period_of(int(batch.bins[-1]))
+        return self._addition(batch.id, batch.bins, batch.run_lengths, batch.reports, clock)
+
+    def addition_of_one(self, id: bytes, bin: int, report: bytes, clock: datetime) -> Addition:
+        """Return what a message of one report adds, without making the message."""
+        return self._addition(id, np.array([bin]), _ONE, np.frombuffer(report, np.uint8)[None], clock)
+
+    def _addition(
+        self,
+        id: bytes,
+        bins: NDArray[np.int64],
+        run_lengths: NDArray[np.int64],
+        reports: NDArray[np.uint8],
+        clock: datetime,
+    ) -> Addition:
+        periods = self.period_of(int(bins[0])), self.period_of(int(bins[-1]))
         taken = self.taken(clock)
         if periods[1] >= taken.stop:
             raise Refused(Reason.EARLY, "the message speaks of a period that has not begun, or of none of this survey.")
         if periods[0] < taken.start:
             raise Refused(Reason.LATE, "the message speaks of a period for which no more reports are taken.")
-        statistics = self.form.mechanism.statistics(batch.reports, batch.run_lengths)
-        return Addition(self.id, batch.id, batch.bins, batch.run_lengths, statistics, batch.reports, periods)
+        statistics = self.form.mechanism.statistics(reports, run_lengths)
+        return Addition(self.id, id, bins, run_lengths, statistics, reports, periods)
 
 
-def _bins_of(axis: TimeAxis, time: str) -> NDArray[np.int64]:
+_ONE: Final = np.ones(1, np.int64)
+_NOT_HERE: Final = "a public coordinate of the report is none of this survey's."
+
+
+@lru_cache(maxsize=64)  # one for each survey; the time is the collector's own, never that of a report
+def _taken_at(survey: Survey, second: int) -> range:
+    now = survey.now(datetime.fromtimestamp(second, UTC))
+    end = survey.plan.domain.time.n_bins if survey.has_public_time else 1
+    last = now if end is None else min(now, end - 1)
+    return range(max(0, now - survey.late), last + 1)
+
+
+@lru_cache(maxsize=4096)  # of the places and kinds of surveys; four times as many would be a megabyte
+def _within_period(survey: Survey, place: str | None, kind: str | None) -> int:
+    """The number of a public bin within its period. What is refused is not kept here."""
+    domain = survey.plan.domain
+    numbers = [
+        0 if word is None or axis is None else int(axis.match([word])[0])
+        for axis, word in ((domain.place, place), (domain.kind, kind))
+    ]
+    if min(numbers) < 0:
+        raise Refused(Reason.MALFORMED, _NOT_HERE)
+    column = numbers[0] * domain.n_kinds + numbers[1]
+    return int(survey.plan.split(np.zeros(1, np.int64), np.array([column]))[0][0])
+
+
+def _period_of(axis: TimeAxis, time: str) -> int:
     """The bin of a time in ISO 8601: an instant with its offset, or the local time of the survey's zone."""
     try:
         moment = datetime.fromisoformat(time)
         if moment.tzinfo is None:
-            return axis.bins_of_local(np.array([moment], "datetime64[s]"))
-        return axis.bins_of_utc(np.array([moment.astimezone(UTC).replace(tzinfo=None)], "datetime64[s]"))
+            return int(axis.bins_of_local(np.array([moment], "datetime64[s]"))[0])
+        return int(axis.bins_of_utc(np.array([moment.astimezone(UTC).replace(tzinfo=None)], "datetime64[s]"))[0])
     except (ValueError, OverflowError):
         raise Refused(Reason.MALFORMED, "the report's time is not in the form 2026-11-17T09:30+01:00.") from None
