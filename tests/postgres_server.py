@@ -28,6 +28,8 @@ class Server:
     folder: Path
     programs: Path
     prefix: tuple[str, ...]
+    is_durable: bool = False
+    """Whether it waits for the disk, as it should; tests gain nothing from it."""
 
     def url(self, database: str = "postgres", password: str = PASSWORD) -> str:
         """The address of a database."""
@@ -39,17 +41,33 @@ class Server:
         environment = os.environ | {"PGPASSWORD": PASSWORD}
         subprocess.run(command, input=script, text=True, check=True, env=environment, stdout=subprocess.DEVNULL)
 
+    def stop(self, how: str = "immediate") -> None:
+        """Stop it: at once, as if it had crashed, or after open transactions."""
+        _call(self, "pg_ctl", "-D", self.folder / "data", "-m", how, "-w", "stop")
+
+    def start(self) -> None:
+        """Start it, again with the same data."""
+        settings = (
+            f"-k {self.folder} -c listen_addresses='' -c fsync={'on' if self.is_durable else 'off'} "
+            "-c timezone=America/New_York"
+        )
+        _call(self, "pg_ctl", "-D", self.folder / "data", "-l", self.folder / "log", "-w", "-o", settings, "start")
+
+    def process(self) -> int:
+        """The number of its first process."""
+        return int((self.folder / "data" / "postmaster.pid").read_text().split()[0])
+
     def environment(self) -> dict[str, str]:
         """What lets an address leave out host, user and password."""
         return {"PGHOST": str(self.folder), "PGUSER": USER, "PGPASSWORD": PASSWORD}
 
 
 @contextmanager
-def running() -> Iterator[Server]:
+def running(*, is_durable: bool = False) -> Iterator[Server]:
     """Start a server, and stop it at the end; fails where that is not possible."""
     programs, prefix = _programs(), _as_another_user()
     folder = Path(tempfile.mkdtemp(prefix="tacit-pg-", dir="/tmp"))  # the path of a socket must be short
-    server = Server(folder, programs, prefix)
+    server = Server(folder, programs, prefix, is_durable)
     try:
         (folder / "password").write_text(PASSWORD)
         if prefix:
@@ -57,12 +75,11 @@ def running() -> Iterator[Server]:
                 shutil.chown(path, prefix[2])
         _call(server, "initdb", "-D", folder / "data", "-U", USER, "-A", "scram-sha-256", "-E", "UTF8", "--no-locale",
               "--no-sync", "--pwfile", folder / "password")  # fmt: skip
-        settings = f"-k {folder} -c listen_addresses='' -c fsync=off -c timezone=America/New_York"
-        _call(server, "pg_ctl", "-D", folder / "data", "-l", folder / "log", "-w", "-o", settings, "start")
+        server.start()
         try:
             yield server
         finally:
-            _call(server, "pg_ctl", "-D", folder / "data", "-m", "immediate", "-w", "stop")
+            server.stop()
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 

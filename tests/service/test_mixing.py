@@ -77,3 +77,12 @@ def test_a_tally_that_its_reports_do_not_add_up_to_is_told_and_nothing_is_delete
     with pytest.raises(FormatError, match="do not add up"):
         close_due(store, SURVEY, NOON + timedelta(days=9), tmp_path)
     assert n_runs(store) == 9
+
+
+def test_of_two_processes_that_close_a_period_the_slower_one_destroys_nothing(store, tmp_path, monkeypatch):
+    filled(store)
+    first = close_due(store, SURVEY, NOON + timedelta(days=9), tmp_path)
+    before = [path.read_bytes() for path in first]
+    monkeypatch.setattr(type(store), "unmixed", lambda *_: [TODAY - 1, TODAY])  # asked before the other was done
+    assert mix(store, SURVEY, tmp_path) == []
+    assert [path.read_bytes() for path in first] == before

@@ -147,6 +147,7 @@ def make_app(collector: Collector) -> Starlette:
     """The application of a collector."""
     one = "/v1/surveys/{survey}"
     routes = [
+        Route(f"{one}/reports", collector.reports, methods=["POST"]),  # first: it is asked for most
         *collector.operator.routes(),
         *collector.administration.routes(),
         *collector.reading.routes(),
@@ -154,18 +155,27 @@ def make_app(collector: Collector) -> Starlette:
         Route("/surveys/{survey}", collector.form),
         Route("/form/{part}", collector.form),
         Route(f"{one}/plan", collector.plan),
-        Route(f"{one}/reports", collector.reports, methods=["POST"]),
     ]
     return Starlette(
         routes=routes,
         lifespan=collector.running,
-        exception_handlers={HTTPException: _http_problem, TacitError: _problem, Exception: _problem},
+        exception_handlers={
+            HTTPException: _http_problem,
+            ClientDisconnect: _gone,
+            TacitError: _problem,
+            Exception: _problem,
+        },
     )
+
+
+async def _gone(request: Request, error: Exception) -> Response:
+    """Answer nobody: the sender hung up before all of the message was there, and nothing went wrong here."""
+    return await _problem(request, Refused(Reason.MALFORMED, "the message ended too early."))
 
 
 async def _problem(request: Request, error: Exception) -> Response:
     status, content, headers = problem(error)
-    if reason_of(error) is Reason.FAULT and not isinstance(error, ClientDisconnect):
+    if reason_of(error) is Reason.FAULT:
         log("fault", level=logging.ERROR, error=error)
     return Response(msgspec.json.encode(content), status, headers, "application/problem+json")
 

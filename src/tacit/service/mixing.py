@@ -3,6 +3,7 @@
 The steps are: close, which the store notes for ever; write all reports of the period, sorted, to a file that appears
 whole; delete them from the store. Whoever is stopped between any two of them runs the same again: a closed period gets
 no more reports, so the same file is written. After it nothing says which reports came together, or in which order.
+Two processes may close the same period: whoever finds the reports gone, because the other was faster, writes nothing.
 """
 
 from __future__ import annotations
@@ -30,7 +31,8 @@ def close_due(store: Store, survey: Survey, clock: datetime, folder: Path) -> li
 
 def mix(store: Store, survey: Survey, folder: Path) -> list[Path]:
     """Write the reports of every closed period that the store still holds to a file, and delete them there."""
-    return [_mixed(store, survey, period, folder) for period in store.unmixed(survey)]
+    made = (_mixed(store, survey, period, folder) for period in store.unmixed(survey))
+    return [path for path in made if path is not None]
 
 
 def report_file(survey: Survey, period: int, folder: Path) -> Path:
@@ -38,15 +40,24 @@ def report_file(survey: Survey, period: int, folder: Path) -> Path:
     return folder / survey.id / f"{period:08d}.reports"
 
 
-def _mixed(store: Store, survey: Survey, period: int, folder: Path) -> Path:
+class _MixedElsewhere(Exception):
+    """Another process has written the file of this period and deleted its reports."""
+
+
+def _mixed(store: Store, survey: Survey, period: int, folder: Path) -> Path | None:
     path = report_file(survey, period, folder)
     make_folders(path.parent)
     label = Provenance.of_reports(survey.form.plan_id, survey.is_simulation, 0.0)
     n_reports = 0
-    with ReportWriter(path, label, survey.form.report_bytes) as writer:
-        for bin, reports in store.runs(survey, period):
-            writer.add(np.full(len(reports), bin), reports)
-            n_reports += len(reports)
+    try:
+        with ReportWriter(path, label, survey.form.report_bytes) as writer:
+            for bin, reports in store.runs(survey, period):
+                writer.add(np.full(len(reports), bin), reports)
+                n_reports += len(reports)
+            if not n_reports and store.is_mixed(survey, period):
+                raise _MixedElsewhere
+    except _MixedElsewhere:
+        return None
     _check(store, survey, period, path)
     store.forget_runs(survey, period, n_reports)
     return path

@@ -1,9 +1,7 @@
 """Where a collector keeps surveys, tallies and reports: SQLite or PostgreSQL, through one set of statements.
 
 What is acknowledged is durable: a message is counted by one transaction that notes its id, keeps its reports and adds
-to the tallies, and it is answered after the commit. Many messages share a transaction, so that waiting for the disk is
-paid once for all of them. Locks are taken in one order (survey, ids, bins ascending), so that no two processes wait for
-each other.
+to the tallies, and it is answered after the commit (see ``commits``). Here is all that is asked of the store beside it.
 """
 
 from __future__ import annotations
@@ -35,6 +33,9 @@ from tacit.service.tokens import Scope as Scope
 from tacit.service.tokens import Tokens
 
 _PATIENCE_SECONDS: Final = 30  # for another process to end its transaction; they take milliseconds
+_PATIENT: Final = {"connect_timeout": "5", "tcp_user_timeout": "10000"}
+"""Seconds until a server is given up that does not let us in, and milliseconds until one that went silent is. Twice as
+long, senders wait twice as long to hear that they must try again; half may be too short for a busy network."""
 
 
 class Store:
@@ -212,6 +213,12 @@ class Store:
         with self._reading() as connection:
             return sorted({survey.period_of(bin) for bin in connection.execute(asked).scalars()})
 
+    def is_mixed(self, survey: Survey, period: int) -> bool:
+        """Return whether the reports of a closed period are safe in a file."""
+        asked = sa.select(PERIOD.c.number).where(PERIOD.c.survey == survey.id, PERIOD.c.number == period)
+        with self._reading() as connection:
+            return connection.execute(asked).one_or_none() is not None
+
     def runs(self, survey: Survey, period: int) -> Iterator[tuple[int, NDArray[np.uint8]]]:
         """The bins and reports of a period, in the order of random numbers."""
         asked = sa.select(RUN.c.bin, RUN.c.reports).where(self._of_period(survey, period)).order_by(RUN.c.id)
@@ -274,7 +281,10 @@ def _engine_of(url: str) -> sa.Engine:
             "the store's address cannot be read. Give sqlite:///FILE or postgresql://USER@HOST/NAME."
         ) from None
     if parsed.drivername == "postgresql":
-        return sa.create_engine(parsed.set(drivername="postgresql+psycopg"), pool_pre_ping=True)
+        patient = {name: value for name, value in _PATIENT.items() if name not in parsed.query}
+        return sa.create_engine(
+            parsed.set(drivername="postgresql+psycopg").update_query_dict(patient), pool_pre_ping=True
+        )
     if parsed.drivername != "sqlite" or not parsed.database or parsed.database == ":memory:":
         raise SettingError(
             "the store must be a SQLite file or a PostgreSQL database. Give sqlite:///FILE or postgresql://USER@HOST/NAME."
