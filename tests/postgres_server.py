@@ -73,8 +73,9 @@ def running(*, is_durable: bool = False) -> Iterator[Server]:
         if prefix:
             for path in (folder, folder / "password"):
                 shutil.chown(path, prefix[2])
+        # small segments of its log, so that a limit on the size of files can be small
         _call(server, "initdb", "-D", folder / "data", "-U", USER, "-A", "scram-sha-256", "-E", "UTF8", "--no-locale",
-              "--no-sync", "--pwfile", folder / "password")  # fmt: skip
+              "--no-sync", "--wal-segsize=1", "--pwfile", folder / "password")  # fmt: skip
         server.start()
         try:
             yield server
