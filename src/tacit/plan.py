@@ -13,6 +13,7 @@ import json
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
@@ -39,7 +40,7 @@ LOCAL: Final = "replace"
 CENTRAL: Final = "add or remove"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)  # no slots: the fingerprint is kept
 class Plan:
     """The agreement on who counts what, and how privately.
 
@@ -164,7 +165,7 @@ class Plan:
         """The number of public bins of a period where the time is public: one, or one for each public place or kind."""
         return Layout(self.private, (1, self.domain.place.n_cells, self.domain.n_kinds)).n_public
 
-    @property
+    @cached_property
     def fingerprint(self) -> str:
         """A short name for this agreement: equal plans have equal fingerprints, on every platform.
 

@@ -135,8 +135,8 @@ def open_page(chromium):
         browser.close()
 
 
-def boxes_of(release, n=200):
-    """Boxes of all sizes: single cells, single places, single days, and the whole."""
+def boxes_of(release, n=72):
+    """Boxes of all sizes, six of each of twelve shapes: single cells, single places, single days, and the whole."""
     draw = np.random.default_rng(6)
     n_times, n_places, n_kinds = release.domain.sizes
     for i in range(n):

@@ -50,6 +50,7 @@ def check_epsilon(epsilon: float) -> None:
         )
 
 
+@lru_cache(maxsize=4096)
 def log_of_ratio(ratio: Fraction) -> float:
     """Return the smallest float that is not below ``ln(ratio)``.
 
