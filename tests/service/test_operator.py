@@ -134,6 +134,20 @@ def test_a_survey_with_a_private_time_has_one_period():
     assert _label(SURVEY, TODAY) == "2026-11-17"
 
 
+def test_the_administrator_closes_periods_before_their_time_and_later_reports_are_refused(world):
+    world.send(message(SURVEY, [TODAY] * 3))
+    close = "/v1/surveys/visits/close?until="
+    for wrong in ("2026-11-18", "2026-10-31", "soon"):
+        assert world.client.post(close + wrong, headers=world.headers(Scope.ADMIN)).status_code == 400
+    assert world.store.n_closed(SURVEY) == 0
+    answer = world.client.post(f"{close}2026-11-17", headers=world.headers(Scope.ADMIN))
+    assert answer.json()["n_closed"] == TODAY + 1
+    assert world.send(message(SURVEY, [TODAY])).status_code == 409
+    assert world.get("tally").status_code == 200
+    overview = world.client.get("/v1/operator", headers=world.headers(Scope.ADMIN)).json()["surveys"][0]
+    assert (overview["last_closed"], overview["open_periods"]) == ("2026-11-17", [])
+
+
 def test_a_part_that_is_not_of_the_page_is_not_there(world):
     page = world.client.get("/operator")
     assert "default-src 'none'" in page.headers["content-security-policy"]

@@ -23,9 +23,13 @@ from tacit.service.survey import Survey
 from tacit.service.watching import keep, share_of
 
 
-def close_due(store: Store, survey: Survey, clock: datetime, folder: Path) -> list[Path]:
-    """Close the periods for which no more reports are taken, and return the files of those that had any."""
-    store.close_periods(survey, survey.taken(clock).start)
+def close_due(store: Store, survey: Survey, clock: datetime, folder: Path, *, until: str | None = None) -> list[Path]:
+    """Close the periods for which no more reports are taken, and return the files of those that had any.
+
+    With ``until``, a day, the periods up to its own close too, and reports for them that come later are refused.
+    """
+    n_through = 0 if until is None else survey.n_periods_through(until, clock)
+    store.close_periods(survey, max(survey.taken(clock).start, n_through))
     return mix(store, survey, folder)
 
 

@@ -119,7 +119,7 @@ def document() -> dict[str, Any]:
                 [_SURVEY, period], get=_done("The sorted reports of a period.", kind="application/octet-stream")
             ),
             f"{one}/state": _on([_SURVEY], get=_done("Sums for the operator.", access="admin")),
-            f"{one}/close": _on([_SURVEY], post=_done("Close periods that are over.", access="admin")),
+            f"{one}/close": _on([_SURVEY, _query("until")], post=_done("Close periods that are over.", access="admin")),
         },
         "components": {
             "schemas": _SCHEMAS,

@@ -117,7 +117,8 @@ class Operator:
     async def close(self, request: Request) -> Response:
         """Close the periods that are over, and mix their reports."""
         survey = await self.access.allowed_survey(request, Scope.ADMIN)
-        await run_in_threadpool(close_due, self.store, survey, self.clock(), self.folder)
+        until = request.query_params.get("until")
+        await run_in_threadpool(close_due, self.store, survey, self.clock(), self.folder, until=until)
         return in_json({"n_closed": await run_in_threadpool(self.store.n_closed, survey)})
 
     async def health(self, request: Request) -> Response:
