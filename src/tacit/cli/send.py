@@ -86,4 +86,6 @@ def send(
             "again: nothing is randomized or counted twice."
         )
     reports.unlink()
-    console.say(f"Sent {console.counted(n_messages - sum(sent.refused.values()), 'message')}; all were counted.")
+    n_refused = sum(sent.refused.values())
+    said = "all were counted" if not n_refused else f"{n_messages - n_refused:,} counted, {n_refused:,} refused"
+    console.say(f"Sent {console.counted(n_messages, 'message')}; {said}.")
