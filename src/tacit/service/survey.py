@@ -116,7 +116,7 @@ class Survey:
         """Return how many periods there are up to that of a day; one that has not begun is refused."""
         if not self.has_public_time:
             raise Refused(Reason.QUESTION, "this survey hides the time: it is one period, which closes at its end.")
-        period = int(_bins_of(self.plan.domain.time, day)[0])
+        period = _period_of(self.plan.domain.time, day)
         if not 0 <= period <= self.now(clock):
             raise Refused(Reason.QUESTION, "until must be a day of a period that has begun.")
         return period + 1
