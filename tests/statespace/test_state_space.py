@@ -248,6 +248,6 @@ def test_each_pass_is_compiled_in_one_version_whatever_is_asked(with_tree: bool)
         one.covariances(np.broadcast_to(1.0, (2, *one.shape)), GROUPS, 3)
         if not with_tree:
             one.filter(shares)
-    for name, passes in (("series", ("forward", "backward", "questions")), ("filters", ("filtered",))):
+    for name, passes in (("series", ("forward", "backward", "questions")), ("filters", ("share_states",))):
         found = {one: len(getattr(kernels.compiled_kernels(name), one).signatures) for one in passes}
         assert max(found.values()) <= 1, found

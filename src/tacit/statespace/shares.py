@@ -122,7 +122,7 @@ class ShareModel:
         observed = (np.ascontiguousarray(part.T) for part in (model.observed + self.start, states_of.share_variance))
         dynamics = start, steps, states_of.phi, states_of.shifts
         kernel = compiled_kernels("filters").share_states
-        kernel(*observed, states_of.regressors, self.start, *dynamics, origins, states, covariances)
+        kernel(*observed, states_of.regressors, self.start, *dynamics, True, origins, states, covariances)
         wholes = states[:, :, 0].sum(axis=0)[:, None]
         squares = np.square(wholes)
         found = Weights(

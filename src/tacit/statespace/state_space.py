@@ -147,13 +147,23 @@ class StateSpace:
 
     def filter(self, shares: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return means and variances of shares given what was observed up to each time (times x places)."""
-        means, variances = np.empty(self.shape[::-1]), np.empty(self.shape[::-1])
-        observed, noise_variance = np.ascontiguousarray(shares.T), np.ascontiguousarray(self.share_variance.T)
-        regressors, kernel = np.ascontiguousarray(self.regressors), compiled_kernels("filters").filtered
-        for place, (start, steps) in enumerate(zip(*self.start_and_steps, strict=True)):
-            known = observed[place], noise_variance[place], regressors, start, steps, self.phi, self.shifts[place]
-            kernel(*known, means[place], variances[place])
-        return np.ascontiguousarray(means.T), np.ascontiguousarray(variances.T)
+        (n_times, n_places), (start, steps) = self.shape, self.start_and_steps
+        known, times = (np.ascontiguousarray(shares.T), np.ascontiguousarray(self.share_variance.T)), np.arange(n_times)
+        regressors, size = np.ascontiguousarray(self.regressors), start.shape[1]
+        loads = np.concatenate([np.ones((n_times, 2)), regressors], axis=1)
+        states, covariances = np.empty((1, n_times, size)), np.empty((1, n_times, size, size))
+        before, variances = np.empty((2, n_times, n_places))
+        for place in range(n_places):
+            one = slice(place, place + 1)
+            dynamics = np.zeros(1), start[one], steps[one], self.phi, self.shifts[one]
+            observed = (part[one] for part in known)
+            compiled_kernels("filters").share_states(
+                *observed, regressors, *dynamics, False, times, states, covariances
+            )
+            before[:, place] = (loads * states[0]).sum(axis=1)
+            variances[:, place] = ((loads[:, None] @ covariances[0])[:, 0] * loads).sum(axis=1) + self.shifts[place]
+        gains = variances / (variances + self.share_variance)
+        return before + gains * (shares - before), variances * (1 - gains)
 
     def level_scores(self, shares: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return score and information of a shift of the level from each time on (times x places).

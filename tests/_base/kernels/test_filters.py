@@ -32,6 +32,7 @@ def _share_states(
         steps,
         model.phi,
         model.shifts,
+        True,
         origins,
         states,
         covariances,

@@ -51,39 +51,6 @@ def _update(
 
 
 @compiled
-def filtered(
-    observed: NDArray[np.float64],
-    noise_variance: NDArray[np.float64],
-    regressors: NDArray[np.float64],
-    start_variance: NDArray[np.float64],
-    steps: NDArray[np.float64],
-    phi: Any,
-    shift_variance: NDArray[np.float64],
-    means: NDArray[np.float64],
-    variances: NDArray[np.float64],
-) -> None:
-    """Write mean and variance of each value of one series, given the observations up to its time."""
-    n_times, size = len(observed), len(steps)
-    state, asked, side = np.zeros(size), np.ones(size), np.empty(size)
-    covariance = np.zeros((size, size))
-    for j in range(size):
-        covariance[j, j] = start_variance[j]
-    for t in range(n_times):
-        if t > 0:
-            _predict(state, covariance, phi, steps)
-        covariance[0, 0] += shift_variance[t]
-        asked[2:] = regressors[t]
-        mean, variance = _project(state, covariance, asked, side)
-        if np.isfinite(noise_variance[t]):
-            total = variance + noise_variance[t]
-            scaled = (observed[t] - mean) / total
-            _update(state, covariance, side, scaled, total)
-            mean += variance * scaled
-            variance -= variance * variance / total
-        means[t], variances[t] = mean, variance
-
-
-@compiled
 def share_states(
     shares: NDArray[np.float64],
     noise_variance: NDArray[np.float64],
@@ -93,13 +60,15 @@ def share_states(
     steps: NDArray[np.float64],
     phi: Any,
     shift_variance: NDArray[np.float64],
+    are_parts: Any,
     origins: NDArray[np.int64],
     states: NDArray[np.float64],
     covariances: NDArray[np.float64],
 ) -> None:
-    """Write the states at origins (ascending) of all series together, before the observations of that time.
+    """Write the states at origins (ascending) of all series, before the level shifts and observations of that time.
 
-    Each is observed as its part of the sum of all. All arrays but ``regressors`` have a row for each series.
+    If they ``are_parts``, each is observed as its part of the sum of all. All arrays but ``regressors`` have a row for
+    each series.
     """
     n_series, n_times = shares.shape
     size = steps.shape[1]
@@ -122,8 +91,8 @@ def share_states(
         if t == n_times:
             break
         asked[2:] = regressors[t]
-        whole = 0.0
-        for r in range(n_series):
+        whole = 0.0 if are_parts else 1.0
+        for r in range(n_series if are_parts else 0):
             for j in range(size):
                 whole += asked[j] * state[r, j]
         for r in range(n_series):
