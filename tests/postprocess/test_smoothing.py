@@ -34,6 +34,7 @@ from tacit.privacy.spend import Spend
 from tacit.randomness import SeededRandomness
 from tacit.randomness.laplace import discrete_laplace
 from tacit.release.files import noise_from_dict
+from tacit.statespace.settings import SETTINGS
 from tacit.statespace.smoothed_noise import SmoothedNoise
 
 Counts = NDArray[np.int64]
@@ -352,6 +353,17 @@ def test_days_that_are_missing_are_not_days_without_events(step: Callable[[Estim
     """A curator's counts, and reports whose places are not known on some days: levels stay where they were."""
     assert_as_recorded(partial(gap_of_forty_days, step), GAP_OF_FORTY_DAYS[step], seed, n_recorded=12)
     assert all(mean < (1.5 if "in it" in name else 0.4) for name, (mean, _) in GAP_OF_FORTY_DAYS[step].items())
+
+
+@pytest.mark.false_failure(1e-9)
+def test_an_outlier_just_before_a_gap_is_no_level_shift(seed: int) -> None:
+    """Inside the gap nothing tells the two apart, and the level stayed at -30; now it is 11.7 +- 0.94 over 60 seeds."""
+    counts = np.random.default_rng(seed).poisson(np.array([12.0, 4.0, 1.0]), (90, 3))
+    estimate = curators_estimate(counts, seed)
+    values = estimate.values.copy()
+    values[49, 0], values[50:] = -30, np.nan
+    found = filtered(replace(estimate, values=values), hyperparameters=SETTINGS.rates_prior, non_negative=False)
+    assert abs(found.values[60:, 0].mean() - 12) < 10
 
 
 def test_a_release_of_before_is_read_as_it_was() -> None:

@@ -145,6 +145,8 @@ def level_shifts(model: Model, hyperparameters: Hyperparameters) -> FloatArray:
     found, places = np.zeros((n_times, n_places)), np.arange(n_places)
     n_sizes = len(SETTINGS.shift_variances)
     prior = np.log(SETTINGS.shifts_per_year * model.calendar.step_days / DAYS_A_YEAR / n_sizes)
+    is_observed = model.observations.observed & (model.observations.exposures > 0)[:, None]
+    n_after = np.cumsum(np.broadcast_to(is_observed, found.shape)[::-1], axis=0)[::-1]
     for _ in range(SETTINGS.most_shifts):
         part = replace(model, shift_variance=found).given_sum(places)
         scores, informations = part.state_space(hyperparameters).level_scores(part.observed)
@@ -153,6 +155,7 @@ def level_shifts(model: Model, hyperparameters: Hyperparameters) -> FloatArray:
         means = variances * scores / wider
         logs = prior + 0.5 * (means * scores - np.log(wider))
         logs[:, 0] = -np.inf  # of the first level nothing is known before
+        logs[:, n_after[:, places] < SETTINGS.fewest_after_shift] = -np.inf
         most = np.maximum(logs.max(axis=(0, 1)), 0.0)
         chances = np.exp(logs - most)
         odds = chances.sum(axis=(0, 1))

@@ -216,6 +216,10 @@ class Settings:
     """Prior variances of a shift in squares of the share: a third of the share, all of it, three times it."""
     most_shifts: int = 8
     """The most level shifts of a place: bounds the time."""
+    fewest_after_shift: int = 7
+    """Counts that must have been observed from a level shift on: a week of days. With one alone, before a gap or at the
+    end, an additive outlier is taken for a shift, and the level stays there. Halved, two outliers may do the same;
+    doubled, a place that opened is known a week later."""
     least_shift_part: float = 1e-4
     """A time with less of a shift's posterior probability gets none of its variance: keeps releases small."""
     outlier_sd: float = 4.5
