@@ -161,10 +161,10 @@ def test_places_of_a_kind_are_told_by_one_another_alone():
     kinds, rng = np.tile(np.arange(2), 5), np.random.default_rng(3)
     units = np.where(kinds == 0, 0.18, 0.02)
     levels, variances = units * rng.lognormal(size=10), np.full(10, 1e-4)
-    both = SizePrior.learned(units, levels, variances, kinds)
+    both = SizePrior(units, levels, variances, kinds)
     again = SizePrior.from_dict(both.to_dict())
     for columns in columns_by_kind(kinds, 10):
-        own = SizePrior.learned(units[columns], levels[columns], variances[columns])
+        own = SizePrior(units[columns], levels[columns], variances[columns])
         wanted = own.moments(levels[columns], variances[columns])
         for prior in (both, again):
             for part, one in zip(wanted, prior.moments(levels, variances), strict=True):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tacit._base.fields import from_plain, plain
 from tacit.domain import TimeAxis
 from tacit.statespace.covariates import Covariates, Terms
 from tacit.statespace.settings import SETTINGS
@@ -69,4 +70,4 @@ def test_a_handful_of_numbers_is_not_learned_from() -> None:
 
 def test_terms_come_back_from_plain_data() -> None:
     terms = Terms(Terms.learned(_flags(), 40).columns, ("07-14", "12-31"))
-    assert Terms.from_dict(terms.to_dict()) == terms
+    assert from_plain(Terms, plain(terms)) == terms

@@ -10,6 +10,7 @@ import pytest
 
 from small_series import SHARES, noisy_series, small_counts
 from statistical import Recorded, assert_as_recorded
+from tacit._base.fields import from_plain, plain
 from tacit.counts.series import Series
 from tacit.statespace.shares import ShareModel, _positive
 
@@ -102,7 +103,7 @@ def test_sizes_of_places_tell_where_noise_hides_them(seed: int) -> None:
 @pytest.mark.false_failure(0)
 def test_plain_data_bring_a_model_back(learned: Learned) -> None:
     series, model = learned
-    again = ShareModel.from_dict(model.to_dict())
+    again = from_plain(ShareModel, plain(model))
     for mine, other in zip(_shares(series, model), _shares(series, again), strict=True):
         np.testing.assert_array_equal(mine, other)
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from statistical import Recorded, assert_as_recorded
+from tacit._base.fields import from_plain, plain
 from tacit.statespace.size_prior import SizePrior
 
 EQUAL = np.full(8, 1 / 8)
@@ -13,7 +14,7 @@ EQUAL = np.full(8, 1 / 8)
 
 def _medians(levels: np.ndarray, error: float, units: np.ndarray = EQUAL) -> tuple[np.ndarray, np.ndarray]:
     variances = np.full(len(levels), error**2)
-    medians, squares = SizePrior.learned(units, levels, variances).medians(levels[:, None], variances[:, None])
+    medians, squares = SizePrior(units, levels, variances).medians(levels[:, None], variances[:, None])
     return medians[:, 0], np.sqrt(squares[:, 0])
 
 
@@ -78,6 +79,6 @@ def test_public_sizes_say_which_place_is_large(seed: int) -> None:
 
 def test_plain_data_bring_a_prior_back() -> None:
     levels, variances = np.array([0.6, 0.3, 0.1]), np.full(3, 0.01)
-    prior = SizePrior.learned(np.full(3, 1 / 3), levels, variances)
-    np.testing.assert_array_equal(SizePrior.from_dict(prior.to_dict()).below, prior.below)
+    prior = SizePrior(np.full(3, 1 / 3), levels, variances)
+    np.testing.assert_array_equal(from_plain(SizePrior, plain(prior)).below, prior.below)
     assert (np.diff(prior.below, axis=1) >= 0).all()

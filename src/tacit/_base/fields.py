@@ -1,6 +1,7 @@
 """Fields of plain data from files, each of the type and range it must have.
 
 Arrays in files: as short text in plain data, and in zip archives whose sizes are known before they are expanded.
+Dataclasses in files: by the names and types of their fields.
 """
 
 from __future__ import annotations
@@ -11,8 +12,10 @@ import math
 import zipfile
 import zlib
 from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
 from pathlib import Path
-from typing import Any, Final
+from types import NoneType
+from typing import Any, Final, get_args, get_origin, get_type_hints
 
 import numpy as np
 from numpy.lib import format as npy
@@ -48,6 +51,32 @@ def unpack_array(content: Any) -> NDArray[Any]:
         return np.frombuffer(raw, kind).reshape(shape).astype(kind.newbyteorder("="))
     except (KeyError, TypeError, ValueError, OverflowError, zlib.error):
         raise FormatError("an array in the file is damaged. Ask for the file again.") from None
+
+
+def plain(value: Any) -> Any:
+    """Return a dataclass as plain data and arrays, by the names of its fields; those it derives itself are left out."""
+    if is_dataclass(value):
+        return {field.name: plain(getattr(value, field.name)) for field in fields(value) if field.init}
+    return [plain(part) for part in value] if isinstance(value, (list, tuple)) else value
+
+
+def from_plain(kind: Any, content: Any) -> Any:
+    """Return a value of a type from what :func:`plain` made of it.
+
+    A type is a dataclass, a tuple of any length of one type, an array, one of these or None, or what can be called.
+
+    >>> from_plain(tuple[float, ...], [1, 2])
+    (1.0, 2.0)
+    """
+    if is_dataclass(kind):
+        hints, own = get_type_hints(kind), [field.name for field in fields(kind) if field.init]
+        return kind(**{name: from_plain(hints[name], content[name]) for name in own})  # type: ignore[operator]
+    origin, inner = get_origin(kind), get_args(kind)
+    if NoneType in inner:
+        return None if content is None else from_plain(inner[0], content)
+    if origin is tuple:
+        return tuple(from_plain(inner[0], part) for part in content)
+    return np.asarray(content, *get_args(inner[1])) if origin is np.ndarray else kind(content)
 
 
 _MOST_MEMBERS: Final = 100_000

@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Final, Protocol, Self
 import numpy as np
 
 from tacit._base.arrays import FloatArray, IntArray
+from tacit._base.fields import plain
 from tacit._base.languages import message, stored
 from tacit._base.validation import check_at_least
 from tacit.counts.count_distribution import CountDistribution
@@ -184,7 +185,7 @@ def _plain(part: Any) -> Any:
         return [_plain(one) for one in part]
     if hasattr(part, "save_raw"):  # boosted trees
         return np.frombuffer(bytes(part.save_raw("ubj")), np.uint8)
-    return part.to_dict() if hasattr(part, "to_dict") else part
+    return part.to_dict() if hasattr(part, "to_dict") else plain(part)
 
 
 def floats(values: Any) -> FloatArray:

@@ -36,7 +36,7 @@ from tacit.domain import TimeAxis
 from tacit.errors import FormatError, PlanMismatch, Remedy, SettingError
 from tacit.forecast.forecaster import FORECASTERS, Forecaster, forecaster_from_dict
 
-FORMAT: Final = 5  # of this file; earlier ones are refused
+FORMAT: Final = 6  # of this file; earlier ones are refused
 _MANIFEST: Final = "model.json"
 _EPOCH: Final = (1980, 1, 1, 0, 0, 0)  # the first time that zip knows: the same bytes whenever a file is written
 _FAR: Final = 1e3

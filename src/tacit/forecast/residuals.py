@@ -13,13 +13,15 @@ from. It is then shrunk to that of all places, and that of all places to the one
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final, Self
+from functools import partial
+from typing import ClassVar, Final
 
 import numpy as np
 
 from tacit._base.arrays import BoolArray, FloatArray, IntArray
+from tacit._base.fields import from_plain
 from tacit.counts.count_distribution import CountDistribution
 from tacit.counts.series import Series
 from tacit.forecast.forecast import Forecasts
@@ -109,14 +111,6 @@ class Overdispersion:
         beyond = np.maximum(leads - self.horizons[-1], 0.0) / self.per_year
         return np.asarray(found + (self.yearly**2 * beyond)[..., None], np.float64)
 
-    def to_dict(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in ("horizons", "single", "summed", "yearly", "per_year")}
-
-    @classmethod
-    def from_dict(cls, content: Mapping[str, Any]) -> Self:
-        horizons, single, summed = (np.asarray(content[name], np.float64) for name in ("horizons", "single", "summed"))
-        return cls(horizons, single, summed, float(content["yearly"]), int(content["per_year"]))
-
 
 class ResidualForecaster(Learner):
     """A rule for means, and an :class:`Overdispersion` learned from how far it was off.
@@ -124,7 +118,7 @@ class ResidualForecaster(Learner):
     A forecaster of this kind says how it learns (:meth:`_learn_rule`) and what it expects (:meth:`_expect`).
     """
 
-    kept: ClassVar[Kept] = {"overdispersion": Overdispersion.from_dict}
+    kept: ClassVar[Kept] = {"overdispersion": partial(from_plain, Overdispersion)}
     _overdispersion: Overdispersion
 
     def _learn(self, series: Series, covariates: Covariates | None) -> None:

@@ -13,11 +13,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar, Final
 
 import numpy as np
 
 from tacit._base.arrays import FloatArray, IntArray
+from tacit._base.fields import from_plain
 from tacit._base.languages import stored
 from tacit.counts.count_distribution import CountDistribution
 from tacit.counts.series import Series
@@ -105,8 +107,8 @@ class ShareForecaster(Learner):
 
     name = "total x share"
     kept: ClassVar[Kept] = {
-        "totals": TotalModel.from_dict,
-        "shares": ShareModel.from_dict,
+        "totals": partial(from_plain, TotalModel),
+        "shares": partial(from_plain, ShareModel),
         "n_learned": int,
         "n_gaps": int,
     }

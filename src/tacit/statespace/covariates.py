@@ -158,14 +158,6 @@ class Terms:
         shifts = (around, 2 * around, 0)  # the day itself, the day before a flag, the day after it
         return np.stack([padded[first + shift : stop + shift] for shift in shifts], axis=1)
 
-    def to_dict(self) -> dict[str, Any]:
-        columns = [[c.name, c.centre, c.scale, c.is_flag, c.is_alone] for c in self.columns]
-        return {"columns": columns, "specials": list(self.specials)}
-
-    @classmethod
-    def from_dict(cls, content: Mapping[str, Any]) -> Self:
-        return cls(tuple(Column(*column) for column in content["columns"]), tuple(content["specials"]))
-
 
 def known_means(column: FloatArray) -> FloatArray:
     """Return one number for each bin: the mean over places, the last axis if there are several, of what is known."""

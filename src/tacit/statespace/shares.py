@@ -8,9 +8,8 @@ count for less. The filter starts as if nothing were known of the places; the si
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import astuple, dataclass, replace
-from typing import Any, Final, Self
+from dataclasses import dataclass, replace
+from typing import Final
 
 import numpy as np
 
@@ -28,7 +27,6 @@ from tacit.statespace.size_prior import SizePrior, expected_sizes, pooled_shares
 
 _FAR: Final = (-5.0, 6.0)  # standard deviations from 0 beyond which a normal part is 0, or all: to 1e-6
 _MOST_NUMBERS: Final = 1 << 22  # in one array: 32 MB
-_ARRAYS: Final = ("base", "start", "start_variance", "shares", "shift_variance")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -88,8 +86,6 @@ class ShareModel:
 
     hyperparameters: Hyperparameters
     base: FloatArray
-    start: FloatArray
-    start_variance: FloatArray
     shares: FloatArray
     shift_variance: FloatArray
     sizes: SizePrior
@@ -102,15 +98,11 @@ class ShareModel:
         calendar = seasons(time.with_end(len(known.exposures)))
         is_short = np.count_nonzero(known.exposures) < SETTINGS.fewest_times
         model, chosen = fitted(known, calendar, excess, SETTINGS.shares_prior if is_short else None)
-        arrays = {name: np.asarray(getattr(model, name), np.float64) for name in _ARRAYS}
-        n_places = known.counts.shape[1]
         pooled, variances, _ = pooled_shares(known, excess, model.shares, np.array([len(known.exposures)]))
         levels, errors = pooled[:, 0], variances[:, 0]
-        prior = SizePrior.learned(expected_sizes(known, levels, errors, sizes), levels, errors, known.kinds)
+        prior = SizePrior(expected_sizes(known, levels, errors, sizes), levels, errors, known.kinds)
         base = prior.medians(pooled, variances)[0][:, 0]
-        # first levels are all as uncertain: else the first bins of large places would set the sum of all weights
-        arrays |= {"base": base, "start": base, "start_variance": np.ones(n_places)}
-        return cls(chosen, sizes=prior, **arrays)
+        return cls(chosen, base, np.asarray(model.shares, np.float64), model.shift_variance, prior)
 
     def filter(self, known: Observations, excess: FloatArray, time: TimeAxis, origins: IntArray) -> Weights:
         """Return the filtered weights at origins (ascending)."""
@@ -119,10 +111,10 @@ class ShareModel:
         start, steps = states_of.start_and_steps
         n_places, size = start.shape
         states, covariances = np.empty((n_places, len(origins), size)), np.empty((n_places, len(origins), size, size))
-        observed = (np.ascontiguousarray(part.T) for part in (model.observed + self.start, states_of.share_variance))
+        observed = (np.ascontiguousarray(part.T) for part in (model.observed + self.base, states_of.share_variance))
         dynamics = start, steps, states_of.phi, states_of.shifts
         kernel = compiled_kernels("filters").share_states
-        kernel(*observed, states_of.regressors, self.start, *dynamics, True, origins, states, covariances)
+        kernel(*observed, states_of.regressors, self.base, *dynamics, True, origins, states, covariances)
         wholes = states[:, :, 0].sum(axis=0)[:, None]
         squares = np.square(wholes)
         found = Weights(
@@ -149,20 +141,11 @@ class ShareModel:
         shares = np.moveaxis(shares / shares.sum(axis=0), 0, 2)
         return Shares(shares, np.moveaxis(variances, 0, 2), weights, wholes, coming)
 
-    def to_dict(self) -> dict[str, Any]:
-        arrays = {name: getattr(self, name) for name in _ARRAYS}
-        return arrays | {"hyperparameters": list(astuple(self.hyperparameters)), "sizes": self.sizes.to_dict()}
-
-    @classmethod
-    def from_dict(cls, content: Mapping[str, Any]) -> Self:
-        arrays = {name: np.asarray(content[name], np.float64) for name in _ARRAYS}
-        sizes = SizePrior.from_dict(content["sizes"])
-        return cls(Hyperparameters(*map(float, content["hyperparameters"])), sizes=sizes, **arrays)
-
     def _model(self, known: Observations, calendar: Seasons, excess: FloatArray) -> Model:
         """Return the model of all bins, those after what it learned from included."""
-        arrays = {name: getattr(self, name) for name in _ARRAYS}
-        learned = Model(observations=known, calendar=calendar, excess=excess, of_weights=True, **arrays)
+        # first levels are all as uncertain: else the first bins of large places would set the sum of all weights
+        prior = self.base, self.base, np.ones(len(self.base))
+        learned = Model(known, calendar, excess, *prior, self.shares, self.shift_variance, of_weights=True)
         return learned.extended(known, calendar, excess)
 
 

@@ -18,11 +18,10 @@ Reference: Efron1973.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import product
-from typing import Any, Final, Self
+from typing import Final
 
 import numpy as np
 
@@ -38,36 +37,32 @@ _STEPS: Final = 600  # of integrals over sizes; more change no digit that is sho
 _HALVINGS: Final = 50  # of an interval: to the last digit
 _ROUNDS: Final = 3  # of Newton's method for the sum of shares; the third moves them by less than 1e-4
 _MOST_NUMBERS: Final = 1 << 22  # in one array: 32 MB
-_ARRAYS: Final = ("units", "levels", "variances")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SizePrior:
     """A mixture of distributions of the size of each place. ``units`` are what sizes are relative to.
 
-    Columns of one of the ``kinds`` speak for one another, all if None. ``levels`` and ``variances`` are the pooled
-    shares it was learned from, and the variances of their errors; ``below`` (places x sizes) is the probability of less
-    than sizes on a grid of equal steps of their logarithm.
+    ``levels`` and ``variances`` are the pooled shares by which distributions are weighed, and the variances of their
+    errors. Columns of one of the ``kinds`` speak for one another, all if None. ``below`` (places x sizes) follows: the
+    probability of less than sizes on a grid of equal steps of their logarithm.
     """
 
     units: FloatArray
     levels: FloatArray
     variances: FloatArray
-    below: FloatArray
     kinds: IntArray | None = None
+    below: FloatArray = field(init=False)
 
-    @classmethod
-    def learned(
-        cls, units: FloatArray, levels: FloatArray, variances: FloatArray, kinds: IntArray | None = None
-    ) -> Self:
-        """Weigh distributions by the levels of places, each a measurement with the variance of its error."""
-        of_kind = columns_by_kind(kinds, len(units))
-        largest = max(2 * units[columns].sum() / units[columns].min() for columns in of_kind)
+    def __post_init__(self) -> None:
+        of_kind = columns_by_kind(self.kinds, len(self.units))
+        largest = max(2 * self.units[columns].sum() / self.units[columns].min() for columns in of_kind)
         sizes = np.exp(np.arange(np.log(SETTINGS.least_size), np.log(largest), _STEP))
-        below = np.empty((len(units), len(sizes)))
+        below = np.empty((len(self.units), len(sizes)))
         for columns in of_kind:
-            below[columns] = _mixture(sizes, units[columns], levels[columns], variances[columns])
-        return cls(units, levels, variances, below, kinds)
+            of_columns = (part[columns] for part in (self.units, self.levels, self.variances))
+            below[columns] = _mixture(sizes, *of_columns)
+        object.__setattr__(self, "below", below)
 
     def moments(self, levels: FloatArray, variances: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return posterior means, variances and third cumulants of shares, given levels (places)."""
@@ -111,16 +106,6 @@ class SizePrior:
         parts = prior * likelihoods + 1e-300
         return edges, parts / parts.sum(axis=-1, keepdims=True)
 
-    def to_dict(self) -> dict[str, Any]:
-        arrays = {name: getattr(self, name) for name in _ARRAYS}
-        return arrays if self.kinds is None else arrays | {"kinds": self.kinds}
-
-    @classmethod
-    def from_dict(cls, content: Mapping[str, Any]) -> Self:
-        kinds = None if "kinds" not in content else np.asarray(content["kinds"], np.int64)
-        units, levels, variances = (np.asarray(content[name], np.float64) for name in _ARRAYS)
-        return cls.learned(units, levels, variances, kinds)
-
 
 def _mixture(sizes: FloatArray, units: FloatArray, levels: FloatArray, variances: FloatArray) -> FloatArray:
     """Return the probability of less than ``sizes``, by the distributions that the levels of other places speak for."""
@@ -156,7 +141,7 @@ def expected_sizes(
     if known.kinds is None:
         return whole * parts
     sums, errors, own = (np.bincount(known.kinds, part).astype(np.float64) for part in (levels, variances, parts))
-    of_kinds = SizePrior.learned(np.full(len(sums), whole / len(sums)), sums, errors).moments(sums, errors)[0]
+    of_kinds = SizePrior(np.full(len(sums), whole / len(sums)), sums, errors).moments(sums, errors)[0]
     return np.asarray((whole * of_kinds / of_kinds.sum() / own)[known.kinds] * parts, np.float64)
 
 
@@ -190,7 +175,7 @@ def long_run_shares(known: Observations, excess: FloatArray, *, level_variance: 
     for _ in range(SETTINGS.size_rounds):
         chance = pooled_shares(known, excess, shares[None], everything)[1][:, 0]
         variances = chance + level_variance * np.square(shares)
-        prior = SizePrior.learned(units, raw, variances, known.kinds)
+        prior = SizePrior(units, raw, variances, known.kinds)
         means, squares, _ = prior.moments(raw, variances)
         shares = np.maximum(means, SETTINGS.least_size * units)
     skews = prior.moments(raw, chance)[2]

@@ -12,9 +12,7 @@ hyperparameters, and how far off forecasts are.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import astuple, dataclass, replace
-from typing import Any, Self
 
 import numpy as np
 
@@ -105,22 +103,6 @@ class TotalModel:
         rows = self.terms.rows(time, covariates, 0, int(origins.max()) + horizon)
         phi, steps, _, _ = self._dynamics(time)
         return Ahead(rates.states, rates.covariances, rows[origins[:, None] + np.arange(horizon)], phi, steps)
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "terms": self.terms.to_dict(),
-            "hyperparameters": list(astuple(self.hyperparameters)),
-            "start": self.start,
-            "start_variance": self.start_variance,
-            "inflation": list(self.inflation),
-        }
-
-    @classmethod
-    def from_dict(cls, content: Mapping[str, Any]) -> Self:
-        hyperparameters = TotalHyperparameters(*map(float, content["hyperparameters"]))
-        start, start_variance = float(content["start"]), float(content["start_variance"])
-        inflation = tuple(map(float, content["inflation"]))
-        return cls(Terms.from_dict(content["terms"]), hyperparameters, start, start_variance, inflation)
 
     def _filter(
         self, time: TimeAxis, counts: FloatArray, noise_variance: FloatArray, regressors: FloatArray, origins: IntArray
