@@ -7,11 +7,13 @@ these; reading takes one away. Numbers stay as they are.
 
 from __future__ import annotations
 
+import csv
 import errno
+import io
 import os
 import re
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO, Final
@@ -176,6 +178,20 @@ def harmless(cell: Any) -> Any:
     ("'=1+1", -1.5, "'s-Hertogenbosch")
     """
     return f"'{cell}" if isinstance(cell, str) and _FORMULA.match(cell) else cell
+
+
+def csv_bytes(columns: Mapping[str, Iterable[Any]], remarks: Iterable[str] = ()) -> bytes:
+    """Return a table as CSV with harmless cells, below a line that begins with ``#`` for each remark.
+
+    >>> csv_bytes({"place": ["=1", "Dole"], "count": [2, 3]}, ["Two places."])
+    b"# Two places.\\nplace,count\\n'=1,2\\nDole,3\\n"
+    """
+    out = io.StringIO()
+    out.writelines(f"# {remark}\n" for remark in remarks)
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(map(harmless, columns))
+    writer.writerows(zip(*(map(harmless, column) for column in columns.values()), strict=True))
+    return out.getvalue().encode()
 
 
 def as_it_was(text: str) -> str:

@@ -10,8 +10,6 @@ true mean squared error by chance alone. There is no such way to a mean absolute
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit._base.arrays import FloatArray
-from tacit._base.files import harmless, write_whole
+from tacit._base.files import csv_bytes, write_whole
 from tacit._base.validation import check_at_least
 from tacit.counts.count_distribution import CountDistribution
 from tacit.counts.series import Series
@@ -65,7 +63,7 @@ class Mean:
 
     @classmethod
     def of(cls, values: FloatArray, counted: NDArray[np.bool_]) -> Mean:
-        """The mean over what was counted; the first axis are origins, whose means are taken for independent."""
+        """Return the mean over what was counted; the first axis are origins, whose means are taken for independent."""
         n_origins = len(values)
         weights = counted.reshape(n_origins, -1).sum(axis=1).astype(np.float64)
         sums = np.where(counted, values, 0.0).reshape(n_origins, -1).sum(axis=1)
@@ -93,11 +91,11 @@ class Score:
     mse: Mean
     mae: Mean | None
     behind: Mean
-    coverages: tuple[Mean, Mean]
-    widths: tuple[float, float]
+    coverages: tuple[Mean, ...]
+    widths: tuple[float, ...]
     total_mse: Mean
     total_mae: Mean | None
-    total_coverages: tuple[Mean, Mean]
+    total_coverages: tuple[Mean, ...]
     mse_by_lead: tuple[float, ...]
 
     @property
@@ -143,12 +141,12 @@ class Leaderboard:
         return self.scores[0]
 
     def columns(self) -> dict[str, list[Any]]:
-        """A row for every forecaster; what cannot be told is blank."""
+        """Return a row for every forecaster; what cannot be told is blank."""
         rows = [_row(score) for score in self.scores]
         return {name: [row[name] for row in rows] for name in rows[0]}
 
     def forecast_columns(self) -> dict[str, list[Any]]:
-        """A row for every forecaster, origin, period and place (and kind), ``all`` for all together.
+        """Return a row for every forecaster, origin, period and place (and kind), ``all`` for all together.
 
         ``observed`` is what it was held against; blank where nothing was counted.
         """
@@ -182,20 +180,11 @@ class Leaderboard:
 
     def write(self, path: str | Path) -> None:
         """Write the leaderboard as CSV, with what it was made of at its head."""
-        self._write(path, self.columns())
+        write_whole(Path(path), csv_bytes(self.columns(), self.remarks()))
 
     def write_forecasts(self, path: str | Path) -> None:
         """Write every forecast beside what came as CSV: :meth:`forecast_columns`."""
-        self._write(path, self.forecast_columns())
-
-    def _write(self, path: str | Path, columns: Mapping[str, list[Any]]) -> None:
-        out = io.StringIO()
-        for remark in self.remarks():
-            out.write(f"# {remark}\n")
-        writer = csv.writer(out, lineterminator="\n")
-        writer.writerow(columns)
-        writer.writerows([harmless(cell) for cell in row] for row in zip(*columns.values(), strict=True))
-        write_whole(Path(path), out.getvalue().encode())
+        write_whole(Path(path), csv_bytes(self.forecast_columns(), self.remarks()))
 
     def remarks(self) -> list[str]:
         """Return what a reader of the figures must know."""
@@ -228,7 +217,7 @@ def backtest(
     refit_every: int | None = None,
     progress: Report | None = None,
 ) -> Leaderboard:
-    """Hold forecasters against the last bins of a series, or against the ``truth`` of them.
+    """Return how forecasters did on the last bins of a series, or against the ``truth`` of them.
 
     ``origins`` are the numbers of the bins from which to look ahead, or how many there are: then they lie ``every``
     bins apart, or a ``horizon``, so that every bin is forecast once, and the last one's horizon ends with the series. A
@@ -248,7 +237,9 @@ def backtest(
         parts: list[Forecasts] = []
         for group in groups:
             told(n_done * len(groups) + len(parts), n_all)
-            parts.append(_rolled(forecaster, series, group, horizon, covariates))
+            # learning sees a series that ends at the first origin, so that nothing later can be looked at
+            fitted = forecaster.fit(series.until(int(group[0])), covariates)
+            parts.append(fitted.predict_from(series.until(int(group[-1]) + horizon), group, horizon))
         counts_of, totals_of = [part.counts for part in parts], [part.totals for part in parts]
         made[name] = CountDistribution.joined(counts_of), CountDistribution.joined(totals_of)
     told(n_all, n_all)
@@ -291,18 +282,6 @@ def _origins(asked: int | NDArray[np.int64], horizon: int, every: int, n_times: 
     return found
 
 
-def _rolled(
-    forecaster: Forecaster,
-    series: Series,
-    origins: NDArray[np.int64],
-    horizon: int,
-    covariates: Covariates | None,
-) -> Forecasts:
-    # learning sees a series that ends at the first origin, so that nothing later can be looked at
-    fitted = forecaster.fit(series.until(int(origins[0])), covariates)
-    return fitted.predict_from(series.until(int(origins[-1]) + horizon), origins, horizon)
-
-
 def _held(series: Series, truth: ExactTally | None, at: NDArray[np.int64], horizon: int) -> tuple[Held, Held]:
     """Return what forecasts of places, and of all together, are held against: origins x horizon (x places)."""
     ahead = at[:, None] + np.arange(horizon)
@@ -329,14 +308,14 @@ def _score(
     own: FloatArray,
     best: FloatArray,
 ) -> Score:
-    in_all = squared_errors(total, totals)
+    in_all, limits = squared_errors(total, totals), (each.intervals(level) for level in LEVELS)
     return Score(
         name,
         Mean.of(own, counts.counted),
         Mean.of(np.abs(counts.counts - each.means), counts.counted) if counts.is_exact else None,
         Mean.of(own - best, counts.counted),
         _coverages(each, counts),
-        _widths(each, counts),
+        tuple(Mean.of(upper - lower, counts.counted).value for lower, upper in limits),
         Mean.of(in_all, totals.counted),
         Mean.of(np.abs(totals.counts - total.means), totals.counted) if totals.is_exact else None,
         _coverages(total, totals),
@@ -344,15 +323,8 @@ def _score(
     )
 
 
-def _coverages(distribution: CountDistribution, held: Held) -> tuple[Mean, Mean]:
-    first, second = (Mean.of(covered(distribution, held, level), held.counted) for level in LEVELS)
-    return first, second
-
-
-def _widths(distribution: CountDistribution, held: Held) -> tuple[float, float]:
-    limits = [distribution.intervals(level) for level in LEVELS]
-    first, second = (Mean.of(upper - lower, held.counted).value for lower, upper in limits)
-    return first, second
+def _coverages(distribution: CountDistribution, held: Held) -> tuple[Mean, ...]:
+    return tuple(Mean.of(covered(distribution, held, level), held.counted) for level in LEVELS)
 
 
 def noise_variances(series: Series) -> FloatArray:

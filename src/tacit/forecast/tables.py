@@ -8,7 +8,6 @@ goes in: pandas, polars, pyarrow, DuckDB.
 
 from __future__ import annotations
 
-import csv
 import io
 import json
 from collections.abc import Sequence
@@ -20,7 +19,7 @@ from numpy.typing import NDArray
 
 from tacit._base.arrays import FloatArray
 from tacit._base.extras import require
-from tacit._base.files import harmless, write_whole
+from tacit._base.files import csv_bytes, write_whole
 from tacit._base.validation import check_one_of, confidence_of
 from tacit.counts.count_distribution import CountDistribution
 from tacit.counts.observations import Observations
@@ -48,7 +47,7 @@ def table_columns(
     quantile: float = DEFAULT_QUANTILE,
     per_crew: float | None = None,
 ) -> dict[str, NDArray[Any]]:
-    """The table: period, place, what is expected, limits of each level, what is not exceeded with the quantile.
+    """Return the table: period, place, what is expected, limits of each level, what is not exceeded with the quantile.
 
     Where events have kinds, a column ``kind`` follows the place, and ``kind_level`` says what it names: a kind, a group
     of them, or all.
@@ -75,7 +74,7 @@ def table_columns(
 
 
 def remarks_of(forecast: Forecast) -> list[str]:
-    """What must be known of a forecast wherever its numbers go."""
+    """Return what must be known of a forecast wherever its numbers go."""
     said = [f"A forecast by Tacit ({forecast.forecaster}). No raw data was used; it costs no privacy budget."]
     if forecast.is_simulation:
         said.append("SIMULATION: the noise came from a known seed, so the release behind it protects nobody.")
@@ -89,7 +88,11 @@ def write_forecast(forecast: Forecast, path: str | Path, **settings: Any) -> int
     path = Path(path)
     check_ending(path)
     columns = table_columns(forecast, **settings)
-    write_whole(path, _parquet(forecast, columns) if path.suffix == ".parquet" else _csv(forecast, columns))
+    if path.suffix == ".parquet":
+        content = _parquet(forecast, columns)
+    else:
+        content = csv_bytes({name: column.tolist() for name, column in columns.items()}, remarks_of(forecast))
+    write_whole(path, content)
     return len(columns["period"])
 
 
@@ -108,18 +111,8 @@ def _parquet(forecast: Forecast, columns: dict[str, NDArray[Any]]) -> bytes:
     return out.getvalue()
 
 
-def _csv(forecast: Forecast, columns: dict[str, NDArray[Any]]) -> bytes:
-    out = io.StringIO()
-    for remark in remarks_of(forecast):
-        out.write(f"# {remark}\n")
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows(zip(*(map(harmless, column.tolist()) for column in columns.values()), strict=True))
-    return out.getvalue().encode()
-
-
 def series_of_frame(frame: Any, *, step: str = "day", zone: str = "UTC", level: str = "place") -> Series:
-    """The series of a frame with the columns ``unique_id`` (the place), ``ds`` (when) and ``y`` (how many).
+    """Return the series of a frame with the columns ``unique_id`` (the place), ``ds`` (when) and ``y`` (how many).
 
     A column ``variance`` says how noisy each ``y`` is; without it the counts are taken for exact, and must be public.
     A bin without any row, or whose every ``y`` is blank, is missing. Where only some places lack a row, their counts
@@ -147,7 +140,7 @@ def series_of_frame(frame: Any, *, step: str = "day", zone: str = "UTC", level: 
 def frame_of(
     forecast: Forecast, *, level: Sequence[int | float] = (80, 95), kind: str = "pyarrow", with_total: bool = True
 ) -> Any:
-    """The forecast as a frame: ``unique_id``, ``ds``, the model's name, and ``<model>-lo-80``, ``<model>-hi-80``, ....
+    """Return a frame: ``unique_id``, ``ds``, the model's name, and ``<model>-lo-80``, ``<model>-hi-80``, ....
 
     Rows of the places come first, then, ``with_total``, those of all places together under ``all``. Where events have
     kinds, a place and a kind are named together ("Dole, fire"), and ``with_total`` adds each place ("Dole, all"), each
@@ -165,7 +158,7 @@ def frame_of(
 def forecast_columns(
     forecast: Forecast, *, level: Sequence[int | float] = (80, 95), with_total: bool = True
 ) -> dict[str, NDArray[Any]]:
-    """The columns of :func:`frame_of`, as arrays."""
+    """Return the columns of :func:`frame_of`, as arrays."""
     shares, alone = levels_of(level), ([(name,) for name in forecast.domain.columns], forecast.counts)
     parts = _with_sums(forecast) if with_total else [alone]
     found = CountDistribution.joined([part for _, part in parts], axis=1)
@@ -185,7 +178,7 @@ def forecast_columns(
 
 
 def levels_of(levels: Sequence[int | float]) -> tuple[float, ...]:
-    """Levels as shares of one, the smallest first; each may be given so or in percent.
+    """Return levels as shares of one, the smallest first; each may be given so or in percent.
 
     >>> levels_of([95, 0.8])
     (0.8, 0.95)

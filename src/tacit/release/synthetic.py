@@ -10,7 +10,6 @@ Reference: Cox1987.
 
 from __future__ import annotations
 
-import csv
 import io
 import json
 from dataclasses import dataclass, replace
@@ -22,7 +21,7 @@ from numpy.typing import NDArray
 
 from tacit._base.arrays import IntArray
 from tacit._base.extras import require
-from tacit._base.files import harmless, write_whole
+from tacit._base.files import csv_bytes, write_whole
 from tacit._base.languages import stored
 from tacit._base.validation import check_one_of
 from tacit.counts.estimate import Estimate
@@ -114,15 +113,8 @@ class SyntheticRows:
         )
 
     def _csv_bytes(self) -> bytes:
-        out = io.StringIO()
-        for line in self.text().splitlines():
-            out.write(f"# {line}\n")
-        out.write(f"# tacit: {self._about()}\n")
-        writer = csv.writer(out, lineterminator="\n")
-        columns = self.columns()
-        writer.writerow(map(harmless, columns))
-        writer.writerows(zip(*(map(harmless, column.tolist()) for column in columns.values()), strict=True))
-        return out.getvalue().encode()
+        columns = {name: column.tolist() for name, column in self.columns().items()}
+        return csv_bytes(columns, [*self.text().splitlines(), f"tacit: {self._about()}"])
 
     def _parquet_bytes(self) -> bytes:
         pa = require("pyarrow", extra="events")
