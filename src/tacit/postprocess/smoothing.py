@@ -64,7 +64,7 @@ def smooth(
     non_negative: bool = True,
     missing: BoolArray | None = None,
 ) -> Estimate:
-    r"""Let time bins borrow strength from their neighbours, from weekdays, seasons and years; the past is revised.
+    r"""Return counts that borrow strength from neighbours, weekdays, seasons and years; the past is revised.
 
     The model is that of :mod:`tacit.statespace`; how much its parts vary is estimated from the private data themselves
     unless ``hyperparameters`` say it. The realized count is the share's expectation and a part of what the day itself
@@ -127,7 +127,7 @@ def _smoothed(
 def filtered(
     estimate: Estimate, *, hyperparameters: Hyperparameters | None = None, non_negative: bool = True
 ) -> Estimate:
-    """Estimate each time bin from itself and what came before: what could have been published on its day.
+    """Return each time bin estimated from itself and those before: what could have been published on its day.
 
     The model is that of ``smooth``. How much shares vary is found from the past alone, again whenever the series has
     grown by a fifth: no value changes when later bins are added or altered. Intervals are exact for questions about one
@@ -152,7 +152,7 @@ def _filtered(
     known = replace(known, kinds=None)
     calendar, n_times = seasons(time), len(known.exposures)
     excess = total_excess(known.exposures, from_past=True) if known.is_shared else np.zeros(n_times)
-    parts: list[tuple[StateSpace, FloatArray, FloatArray, slice]] = []
+    parts: list[tuple[FloatArray, ...]] = []
     first = 0
     while first < n_times:
         stop = min(first + max(int(SETTINGS.refit_growth * first), SETTINGS.first_fit), n_times)
@@ -160,9 +160,13 @@ def _filtered(
         states = model.state_space(chosen)
         states = with_outliers(states, model, *states.filter(model.observed))
         shares, variances = states.filter(model.observed)
-        parts.append((states, shares + model.start, variances, slice(first, stop)))
+        skews = SmoothedNoise(states).cumulants[0]
+        found = shares + model.start, states.gains, variances, states.count_variance, skews
+        parts.append(tuple(part[first:] for part in found))
         first = stop
-    shares, noise = _joined(known, parts)
+    shares, *of_counts = (np.concatenate(part) for part in zip(*parts, strict=True))
+    gains, share_variance, count_variance, count_skew = map(rounded, of_counts)
+    noise = FilteredNoise(known.exposures, gains, share_variance, count_variance, count_skew, known.is_shared)
     weights = noise.weights if known.is_shared else (None, None)
     values = _realized(known, noise.gains, shares, *weights)
     return _shown(values, noise, shown_alone(values, known)) if non_negative else (values, noise)
@@ -282,24 +286,6 @@ def _learned(
         shift_variance=np.zeros((1, 1)),
     )
     return model, hyperparameters or SETTINGS.shares_prior
-
-
-def _joined(
-    known: Observations, parts: list[tuple[StateSpace, FloatArray, FloatArray, slice]]
-) -> tuple[FloatArray, FilteredNoise]:
-    def join(arrays: list[FloatArray]) -> FloatArray:
-        return np.concatenate([array[part[3]] for array, part in zip(arrays, parts, strict=True)])
-
-    models = [part[0] for part in parts]
-    noise = FilteredNoise(
-        exposures=known.exposures,
-        gains=rounded(join([model.gains for model in models])),
-        share_variance=rounded(join([part[2] for part in parts])),
-        count_variance=rounded(join([model.count_variance for model in models])),
-        count_skew=rounded(join([SmoothedNoise(model).cumulants[0] for model in models])),
-        is_shared=known.is_shared,
-    )
-    return join([part[1] for part in parts]), noise
 
 
 def _weights(known: Observations, model: StateSpace) -> tuple[FloatArray | None, FloatArray | None]:
