@@ -179,6 +179,6 @@ def _adds_up(values: FloatArray, totals: FloatArray) -> bool:
 
 
 def _added_up(values: FloatArray, totals: FloatArray, weights: FloatArray) -> FloatArray:
-    """Make each row add up to its total: what is missing is shared out by weights."""
+    """Return rows that add up to their totals: what is missing is shared out by weights."""
     parts = weights / weights.sum(axis=1, keepdims=True)
     return np.asarray(values + parts * (totals[:, None] - values.sum(axis=1, keepdims=True)), np.float64)

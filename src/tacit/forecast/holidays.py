@@ -152,7 +152,7 @@ def _holidays(country: str, subdivision: str | None, years: NDArray[np.int64]) -
 
 @cache
 def _school_table() -> Any:
-    """The school holidays of every French zone by day; reading them takes half a second."""
+    """Return the school holidays of every French zone by day; reading them takes half a second."""
     return require("vacances_scolaires_france", extra="forecast").SchoolHolidayDates().data
 
 

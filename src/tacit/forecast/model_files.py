@@ -148,7 +148,7 @@ def _content(path: Path) -> tuple[dict[str, Any], dict[int, NDArray[Any]]]:
 
 
 def _checksum(manifest: Mapping[str, Any], arrays: Sequence[NDArray[Any]]) -> str:
-    """SHA-256 over the manifest without its checksum, and over every array as it stands in the file."""
+    """Return the SHA-256 of the manifest without its checksum, and of every array as it stands in the file."""
     content = {name: part for name, part in manifest.items() if name != "checksum"}
     digest = hashlib.sha256(json.dumps(content, sort_keys=True, ensure_ascii=False).encode())
     for array in arrays:
@@ -204,7 +204,7 @@ def _npy(array: NDArray[Any]) -> bytes:
 
 
 def _plain(value: Any, arrays: list[NDArray[Any]]) -> Any:
-    """Plain data for JSON; arrays go to a list of their own, and dictionaries say that they are such."""
+    """Return plain data for JSON; arrays go to a list of their own, and dictionaries say that they are such."""
     if isinstance(value, np.ndarray):
         if value.dtype.hasobject:
             raise TypeError("an array of objects cannot be saved")

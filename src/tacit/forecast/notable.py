@@ -39,7 +39,7 @@ class Notable:
 
 
 def notable_bins(forecast: Forecast, series: Series, holidays: Mapping[str, str] | None = None) -> list[Notable]:
-    """Bins of a forecast that stand out from the series it was made of; ``holidays`` are names by ISO date.
+    """Return bins of a forecast that stand out from the series it was made of; ``holidays`` are names by ISO date.
 
     Only the total of all places is looked at, which is known better than any single place.
     """
@@ -54,7 +54,7 @@ def notable_bins(forecast: Forecast, series: Series, holidays: Mapping[str, str]
 
 
 def _holidays(forecast: Forecast, names: Mapping[str, str]) -> dict[int, str]:
-    """The first bin of each holiday, where bins are no longer than a day."""
+    """Return the first bin of each holiday, where bins are no longer than a day."""
     time = forecast.domain.time
     if time.step in ("week", "month", "year"):
         return {}
@@ -63,7 +63,7 @@ def _holidays(forecast: Forecast, names: Mapping[str, str]) -> dict[int, str]:
 
 
 def _unusual(forecast: Forecast, series: Series) -> dict[int, str]:
-    """Days whose expected total is far from that of the same weekday in the last weeks."""
+    """Return days whose expected total is far from that of the same weekday in the last weeks."""
     if forecast.domain.time.step != "day":
         return {}
     coming, past = weekdays(forecast.domain.time.starts()), weekdays(series.domain.time.starts())
@@ -89,7 +89,7 @@ def _unusual(forecast: Forecast, series: Series) -> dict[int, str]:
 
 
 def _busy(forecast: Forecast, series: Series) -> dict[int, str]:
-    """Bins with a fair chance of a total that only few bins of the last year had."""
+    """Return bins with a fair chance of a total that only few bins of the last year had."""
     step = series.domain.time.step
     recent = np.flatnonzero(series.observed[:, -1])[-season_length(step, "year") :]
     if len(recent) < _FEWEST_BINS:

@@ -146,7 +146,7 @@ class ShareForecaster(Learner):
         return self._ahead(self._filtered(series, made.origins), made.totals.means.shape[1]).sum_distributions()
 
     def _filtered(self, series: Series, origins: IntArray) -> _Filtered:
-        """Filter a series up to the last origin; what is known at the end of the forecaster's own is kept."""
+        """Return what is known at origins of a series; at the end of the forecaster's own it is kept."""
         is_end = series is self._series and origins.tolist() == [len(series)]
         if is_end and self._at_end is not None and self._at_end[0] is series:
             return self._at_end[1]

@@ -94,7 +94,7 @@ class FilteredNoise(PosteriorNoise):
         return _moments(np.square(sums[0]), sums[1], sums[2])
 
     def _of_times(self, asked: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """The variance of every time by way of shares, that of counts around them, and their third cumulant."""
+        """Return the variance of every time by way of shares, that of counts around them, and their third cumulant."""
         k, m = self.weights
         of_shares = asked - (asked * k).sum(axis=1, keepdims=True)
         of_counts = asked - (asked * m).sum(axis=1, keepdims=True)

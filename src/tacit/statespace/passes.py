@@ -30,7 +30,7 @@ class Passes:
         self.products = np.empty((n_terms + 1, n_terms + 1))
 
     def forward(self, place: int, shares: FloatArray) -> float:
-        """Filter observed shares and regressors; return the sum of log variances of innovations."""
+        """Return the sum of log variances of innovations, once observed shares and regressors are filtered."""
         model, (exposures, noise_variance, process_variance) = self._model, self._model.scaled
         self._observed[:, -1] = shares * exposures
         known = self._observed, exposures, noise_variance[place], process_variance[place], model.state_variances[place]

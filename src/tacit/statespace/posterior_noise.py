@@ -153,7 +153,7 @@ class PosteriorNoise(Noise):
         }
 
     def _browser_moments(self) -> dict[str, Any] | None:
-        """Plain data from which a script finds the moments of a box; None if none can."""
+        """Return plain data from which a script finds the moments of a box; None if none can."""
         return None
 
     def sum_errors(self, grouping: Grouping) -> FloatArray:

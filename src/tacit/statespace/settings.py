@@ -73,8 +73,8 @@ class TotalSettings:
 
     # the prior of hyperparameters: log-normal
     prior: TotalHyperparameters = TotalHyperparameters()
-    """Medians, from calls of fire brigades other than the ones tested. They decide
-    where a series is too short to tell."""
+    """Medians, from calls of fire brigades other than the ones tested. They decide where a series is too short to tell:
+    halved, forecasts of it follow the last weeks less, with narrower intervals; doubled, more, with wider ones."""
     prior_sd: TotalHyperparameters = TotalHyperparameters(1.5, 1.0, 0.7, 1.0, 1.0)
     """Standard deviations of logarithms: a factor of 2 to 4.5 either way. Halved, short series keep the medians;
     doubled, hyperparameters of a few weeks follow chance."""
@@ -96,9 +96,11 @@ class TotalSettings:
     number_sd: float = 0.1
     """A standard deviation of a table's numbers: as a flag."""
     special_sd: float = 0.2
-    """Special days are chosen because they are far from usual: twice a flag."""
+    """Special days are chosen because they are far from usual: twice a flag. By chance alone the effect of one that
+    came three times with 50 events is shrunk to 0.86 of itself; halved to 0.60, doubled to 0.96."""
     length_sd: float = 0.02
-    """How far the effect of a month's length may be from proportional: next to nothing."""
+    """How far the effect of a month's length may be from proportional: next to nothing. February is 7 % shorter than
+    others, so that this is 0.15 % of its total."""
     changing_kinds: tuple[str, ...] = ("weekday", "clock", "year")
     """Kinds whose coefficients are random walks. None: up to 1.8 % worse in worlds of four years, up to 0.6 % better in
     others."""
@@ -112,34 +114,38 @@ class TotalSettings:
     """A day of the year is special if its innovations add up to so many standard errors: by chance one of 366 days in
     40 series. Without special days totals of worlds with feasts are up to 21 % worse."""
     special_years: int = 3
-    """Years in which a special day must have come: two agree by chance too often."""
+    """Years in which a special day must have come: two agree by chance too often. Doubled, a series needs six years."""
     most_specials: int = 12
     """The most special days: as many as a country has holidays. More take time in every step of the filter."""
 
     # the fit
     fewest_bins: int = 28
-    """With fewer observed bins (four weeks of days) the prior's hyperparameters are taken."""
+    """With fewer observed bins (four weeks of days) the prior's hyperparameters are taken. Halved, weekdays that came
+    twice decide; doubled, two months are told by the prior alone."""
     most_bins: int = 12_000
     """The last so many bins are fitted: 33 years of days, 16 months of hours. It bounds the time of a fit."""
     half_life_years: float = 2.0
     """A bin so many years ago counts half in the fit: recent years say more. Without it totals of feasts are up
     to 1.8 % worse, of storms up to 2 % better."""
     burn_in_bins: int = 60
-    """The first so many bins, or a quarter, do not count in the fit: the filter has yet to find the level."""
+    """The first so many bins, or a quarter, do not count in the fit: the filter has yet to find the level. Halved, the
+    search for the level counts as variance; doubled, short series lose bins to learn from."""
     first_step: float = 0.7
     """The first step of the search in logarithms: a factor of 2, about one prior standard deviation. The search is that
     of shares (:func:`tacit.statespace.fit.minimize`)."""
 
     # the inflation of the stated variance
     look_back_years: float = 6.0
-    """Forecasts of the last so many years are looked at. Older years say little of what is to come."""
+    """Forecasts of the last so many years are looked at. Older years say little of what is to come: with the half-life
+    above, twice as many add an eighth of the weight, and half of them take a quarter."""
     most_origins: int = 800
-    """So many origins among them: neighbouring ones have nearly the same errors."""
+    """So many origins among them: neighbouring ones have nearly the same errors. The time is in proportion."""
     levels: tuple[float, float] = (0.8, 0.95)
     """Coverage must hold at each of these two levels, which commands and pages show. Were only their mean compared, 95
     % intervals would cover too little where rain keeps people at home, and 80 % ones too much."""
     most_inflation: float = 30.0
-    """Beyond, the model is wrong and its variance no measure. The search by halves ends within 0.1 % of a factor."""
+    """Beyond, the model is wrong and its variance no measure: half or twice of it matters where past forecasts were off
+    that much. The search by halves ends within 0.1 % of a factor."""
     years_differ: float = 1.2
     """A factor on top: some years vary more than those before them. Without it 80 % intervals of totals cover 2 to 7
     points less."""
@@ -190,7 +196,7 @@ class Settings:
     """The first step of the search in logarithms: a factor of 3, about one prior standard deviation. Halved or doubled,
     the search takes more evaluations."""
     next_step: float = 0.5
-    """The first step of a search that starts from an earlier fit."""
+    """The first step of a search that starts from an earlier fit: twice the last one. It changes the time alone."""
     last_step: float = 0.25
     """The search ends with steps below this: the likelihood is flat within a quarter of a logarithm. Halved, it takes
     a sweep more; doubled, hyperparameters may be off by half a logarithm."""
@@ -213,9 +219,11 @@ class Settings:
     """The expected level shifts of a place in a year: one place in twenty opens, closes or moves. A factor of
     2 moves the log likelihood that a shift must gain by 0.7."""
     shift_variances: tuple[float, ...] = (0.1, 1.0, 10.0)
-    """Prior variances of a shift in squares of the share: a third of the share, all of it, three times it."""
+    """Prior variances of a shift in squares of the share: a third of the share, all of it, three times it. Half
+    or twice of each moves the log likelihood that a shift must gain by 0.35, where counts tell its size well."""
     most_shifts: int = 8
-    """The most level shifts of a place: bounds the time."""
+    """The most level shifts of a place: bounds the time. Halved, a place that opens and closes each season is not
+    followed in its third year; doubled, the search may take twice the time."""
     fewest_after_shift: int = 7
     """Counts that must have been observed from a level shift on: a week of days. With one alone, before a gap or at the
     end, an additive outlier is taken for a shift, and the level stays there. Halved, two outliers may do the same;
@@ -236,19 +244,24 @@ class Settings:
     """Spreads of log sizes: from places within a twentieth of each other to a few that hold nearly all. The steps are
     finer than places can tell."""
     size_medians: tuple[float, ...] = (0.6, 0.8, 1.0, 1.25, 1.6)
-    """Medians, relative to that at which the distribution has the known mean."""
+    """Medians, relative to that at which the distribution has the known mean. Those far from 1 have little weight. Half
+    the range makes the prior surer of the mean of few places."""
     empty_parts: tuple[float, ...] = (0.0, 0.2, 0.4)
-    """Parts of places that may be empty: tables of places name some where nothing happens."""
+    """Parts of places that may be empty: tables of places name some where nothing happens. Without them a
+    place is nearly empty only where spreads are wide."""
     empty_size: float = 0.03
-    """Up to this size, relative to the mean, a place is nearly empty."""
+    """Up to this size, relative to the mean, a place is nearly empty. A place that is known to be empty is estimated
+    at half of it where noise hides the rest."""
     mean_doubt: float = 0.05
-    """Standard deviation allowed between a distribution's mean and 1, beside that of so many places."""
+    """Standard deviation allowed between a distribution's mean and 1, beside that of so many places. Halved or
+    doubled, it matters where the other is smaller: many places, or places alike in size."""
     least_size: float = 1e-3
     """The least size relative to the mean; smaller ones are not told from it."""
     least_rate: float = 0.05
-    """The least mean rate of a series without public totals: one event in 20 times."""
+    """The least mean rate of a series without public totals: one event in 20 times. Guards series of nearly nothing."""
     size_rounds: int = 2
-    """Rounds in which the variance of chance follows the estimated share."""
+    """Rounds in which the variance of chance follows the estimated share. With one, that of small places is taken at an
+    equal share."""
     widest_start: float = 25.0
     """The largest variance of the first level in squares of the share, where counts say more than the prior: as good as
     unknown. Any number far above 1 does as well."""
@@ -267,7 +280,8 @@ class Settings:
 
     # filtering
     first_fit: int = 28
-    """The bins that a filter publishes before its first fit: four weeks of days."""
+    """The bins that a filter publishes before its first fit: four weeks of days. Halved, the first fit has two weeks to
+    learn weekdays from; doubled, equal shares are assumed for eight."""
     refit_growth: float = 0.2
     """A filter fits again when the series has grown by this part. Halved, it takes twice the time; doubled, it learns
     of a change a fifth of the series later."""

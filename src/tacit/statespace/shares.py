@@ -94,7 +94,7 @@ class ShareModel:
     def learned(
         cls, known: Observations, time: TimeAxis, excess: FloatArray, sizes: FloatArray | None = None
     ) -> ShareModel:
-        """Learn from all bins. ``sizes`` are known to be about in proportion to shares: populations, say."""
+        """Return the model learned from all bins; ``sizes`` are about in proportion to shares: populations, say."""
         calendar = seasons(time.with_end(len(known.exposures)))
         is_short = np.count_nonzero(known.exposures) < SETTINGS.fewest_times
         model, chosen = fitted(known, calendar, excess, SETTINGS.shares_prior if is_short else None)

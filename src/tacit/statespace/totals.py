@@ -1,9 +1,9 @@
 r"""The model of totals: how many events all places have together.
 
 The logarithm of a total's rate is a random-walk level, an AR(1) component and regressors whose coefficients change
-slowly (:mod:`tacit.statespace.covariates`). Totals vary around the rate m by chance and beyond it,
+slowly (:mod:`tacit.statespace.covariates`). Totals vary around the rate :math:`\mu` by chance and beyond it,
 
-.. math:: \operatorname{Var} T = m + \omega m^2 + v,
+.. math:: \operatorname{Var} T = \mu + \omega \mu^2 + v,
 
 with the overdispersion :math:`\omega` and the noise variance v where totals are not public. An extended Kalman filter
 (``rate_states``) gives what was expected of each bin before it was observed; from that come the likelihood of
@@ -92,7 +92,7 @@ class TotalModel:
         return np.asarray(np.interp(np.log(leads), np.log(np.array(_leads(step), float)), self.inflation), np.float64)
 
     def filter(self, series: Series, covariates: Covariates | None, origins: IntArray) -> FilteredRates:
-        """Filter the totals of all bins, and keep what was known at origins (ascending)."""
+        """Return what was expected of the totals of all bins, and what was known at origins (ascending)."""
         time = series.domain.time
         return self._filter(time, *_observed(series), self.terms.rows(time, covariates, 0, len(series)), origins)
 
