@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from small_series import noisy_series, small_counts, small_series
+from statistical import Recorded, assert_as_recorded
 from tacit.counts.tally import ExactTally
 from tacit.errors import SettingError
 from tacit.forecast import CountDistribution
@@ -110,19 +111,39 @@ def test_the_truth_makes_a_leaderboard_of_the_laboratory(tmp_path):
     assert (tmp_path / "board.csv").read_text(encoding="utf-8").startswith(f"# {LABORATORY}")
 
 
-def test_models_are_ranked_and_compared_on_the_same_bins():
+@pytest.mark.false_failure(1e-9)
+def test_models_are_ranked_and_compared_on_the_same_bins(seed):
+    """Over 60 seeds the bad one has 16 +- 0.7 times the absolute error, and is 99 +- 14 standard errors behind."""
     models = {"good": WeekdayMean(), "last week": SeasonalNaive(), "bad": Constant(80.0)}
-    board = backtest(models, small_series(), origins=20, horizon=7)
-    assert [score.name for score in board.scores] == ["good", "last week", "bad"]
+    board = backtest(models, small_series(seed), origins=20, horizon=7)
+    errors = [score.mae.value for score in board.scores]
+    assert errors == sorted(errors)
+    assert board.scores[2].name == "bad"
     assert board.best.behind == Mean(0.0, 0.0)
     assert board.scores[2].behind.value > 2 * board.scores[2].behind.error > 0
 
 
-def test_good_intervals_cover_as_often_as_they_say_with_noise_and_without():
-    for series in (small_series(), noisy_series()):
+def covered_shares(seed):
+    """Coverage of 80 % and 95 % intervals of counts without noise, and with it."""
+    found = {}
+    for name, series in (("exact", small_series(seed)), ("noisy", noisy_series(seed))):
         score = backtest([WeekdayMean(years=1)], series, origins=26, horizon=7).best
-        for level, coverage in zip((0.8, 0.95), score.coverages, strict=True):
-            assert abs(coverage.value - level) < max(4 * coverage.error, 0.03)
+        found |= {f"{name} {level}": mean.value for level, mean in zip((0.8, 0.95), score.coverages, strict=True)}
+    return found
+
+
+COVERED_SHARES: Recorded = {
+    "exact 0.8": (0.8042, 0.015),
+    "exact 0.95": (0.9528, 0.0084),
+    "noisy 0.8": (0.7922, 0.018),
+    "noisy 0.95": (0.9471, 0.011),
+}
+
+
+@pytest.mark.false_failure(2e-6)
+def test_good_intervals_cover_as_often_as_they_say_with_noise_and_without(seed):
+    assert_as_recorded(covered_shares, COVERED_SHARES, seed)
+    assert all(abs(mean - float(name.split()[1])) < 0.02 for name, (mean, _) in COVERED_SHARES.items())
 
 
 def test_missing_bins_are_not_scored():

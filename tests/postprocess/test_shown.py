@@ -34,8 +34,10 @@ def test_shown_counts_can_be_counts_and_keep_every_total(seed: int, n_places: in
     np.testing.assert_allclose(shown.sum(axis=1), totals, atol=1e-6 * (1 + size))
 
 
-def test_a_year_of_small_rests_does_not_add_up_to_events_that_nobody_found() -> None:
-    rng = np.random.default_rng(3)
+@pytest.mark.false_failure(1e-9)
+def test_a_year_of_small_rests_does_not_add_up_to_events_that_nobody_found(seed: int) -> None:
+    """The third place has no event over all time; each day for itself 140 +- 5 a year are found, over 60 seeds."""
+    rng = np.random.default_rng(seed)
     time = TimeAxis("2019-01-01", "day", "UTC", 730)
     values = np.stack([rng.normal(10, 1, 730), rng.normal(5, 1, 730), rng.normal(0, 1, 730)], axis=1)
     values[:, 2] -= values[:, 2].mean()
@@ -44,7 +46,8 @@ def test_a_year_of_small_rests_does_not_add_up_to_events_that_nobody_found() -> 
     known = of_totals(totals, values)
     years = sum_groups(values, np.arange(730) // 365, n_groups=2, axis=0)
     shown = sum_groups(shown_in_periods(values, known, time), np.arange(730) // 365, n_groups=2, axis=0)
-    np.testing.assert_allclose(shown, np.maximum(years, 0.0), atol=8)
+    assert shown[:, 2].sum() < 1  # as over all time
+    np.testing.assert_allclose(shown, years, atol=np.abs(years[:, 2]).max() + 1)
     alone = sum_groups(shown_alone(values, known), np.arange(730) // 365, n_groups=2, axis=0)
     assert alone[:, 2].min() > 100  # each day for itself: a hundred events out of nothing
 

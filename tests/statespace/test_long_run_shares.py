@@ -22,14 +22,15 @@ def pooled(raw: np.ndarray, error: float) -> Observations:
     )
 
 
-def test_the_prior_and_the_counts_give_the_share_again() -> None:
-    rng = np.random.default_rng(1)
+@pytest.mark.false_failure(1e-9)
+def test_the_prior_and_the_counts_give_the_share_again(seed: int) -> None:
+    rng = np.random.default_rng(seed)
     shares = rng.dirichlet(np.full(20, 1.0))
     raw, error = shares + rng.normal(0, 0.02, 20), 0.02
     found = long_run_shares(pooled(raw, error), np.zeros(1))
     precisions = 1 / found.start_variance + 1 / error**2
     again = (found.start / found.start_variance + raw / error**2) / precisions
-    np.testing.assert_allclose(again, found.shares, atol=1e-4)
+    np.testing.assert_allclose(again, found.shares, atol=3e-4)  # chance adds a thousandth to the variance
 
 
 SIZES: dict[str, Callable[[np.random.Generator], np.ndarray]] = {
@@ -82,8 +83,10 @@ def test_where_noise_is_small_each_place_stands_for_itself() -> None:
     assert found.shares.min() > 0
 
 
-def test_levels_that_drift_say_less_of_the_first_one() -> None:
-    rng = np.random.default_rng(3)
+@pytest.mark.false_failure(1e-9)
+def test_levels_that_drift_say_less_of_the_first_one(seed: int) -> None:
+    """Shares differ from an equal one by 0.29 +- 0.06 of what they do if levels do not drift, over 60 seeds."""
+    rng = np.random.default_rng(seed)
     raw = rng.dirichlet(np.full(12, 2.0)) + rng.normal(0, 0.01, 12)
     still, moving = (
         long_run_shares(pooled(raw, 0.01), np.zeros(1), level_variance=variance) for variance in (0.0, 1.0)
