@@ -59,6 +59,14 @@ BY_PERSON = [
 ]
 
 
+@pytest.mark.parametrize("epsilon", [1, np.float64(1.0)])
+def test_a_whole_number_is_the_same_epsilon(tmp_path, epsilon):
+    """A plan that could not be read again would be noticed after the payment."""
+    made = central_plan_for(DOMAIN, epsilon=epsilon, mechanism="flat")
+    made.write(tmp_path / "plan.toml")
+    assert Plan.read(tmp_path / "plan.toml") == made == central_plan_for(DOMAIN, epsilon=1.0, mechanism="flat")
+
+
 def plan_of(unit):
     return replace(central_plan_for(DOMAIN, epsilon=1.0, mechanism="flat", unit="user-day", most=3), **unit.settings)
 

@@ -72,6 +72,8 @@ class Plan:
 
     def __post_init__(self) -> None:
         check_epsilon(self.epsilon)
+        for name in ("epsilon", "rho", "delta"):  # a file has floats: 1 and 1.0 are one plan, with one fingerprint
+            object.__setattr__(self, name, float(getattr(self, name)))
         axes = self.domain.axes
         if not self.private or tuple(axis for axis in axes if axis in self.private) != self.private:
             raise SettingError(

@@ -196,3 +196,72 @@ def test_pages_are_french_where_that_is_asked_for(tacit, tmp_path):
     assert refused.code == 2
     assert "--language must be one of en, fr; got de." in refused.err
     assert not (tmp_path / "ledger.sqlite").exists()
+
+
+def test_answers_that_do_not_fit_are_asked_for_again_at_once(tacit, tmp_path, answers):
+    trips(tmp_path / "trips.csv", 40)
+    rows = (tmp_path / "trips.csv").read_text() + "1970-01-01 00:00,Embarcadero\n" * 5
+    (tmp_path / "trips.csv").write_text(rows)
+    answers(
+        *("Nowhere/At-All", "UTC", "y", "y"),  # zone, description, names
+        *("2026-02-31", "", "2025-12-31", ""),  # first and last day: the ones proposed in the end
+        *("me", "curator", "none", "-1", "1", "n"),
+    )
+    ran = tacit("publish", "trips.csv", "--time", "started_at", "--place", "station")
+    assert "was not published. Nothing was spent" in ran.err
+    said = " ".join((ran.out + ran.err).split())
+    for words in (
+        "must be a time zone of the IANA database",
+        "5 rows have dates far from the rest, as far as 1970-01-01",
+        "this day does not exist",
+        "must not be before",
+        "trust must be one of curator, nobody",
+        "epsilon must be a number such as",
+        "epsilon must be a number of at least",
+        "its place, of 4: 47.6%",
+        "that it is there: 73.2%",
+        "480 events counted from 2026-01-01 to 2026-02-09",
+        "by the clocks of UTC, in 4 places: 2nd at Townsend",
+    ):
+        assert words in said, words
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        (("--zone", "Nowhere"), "--zone must be a time zone"),
+        (("--trust", "me"), "--trust must be one of"),
+        (("--epsilon", "-1"), "--epsilon must be"),
+        (("--from", "2026-13-01"), "--from must be"),
+        (("--from", "2026-03-01", "--to", "2026-02-01"), "--to must not be before"),
+        (("--noun", "trip"), "--noun must be two words"),
+    ],
+)
+def test_options_that_cannot_be_right_are_refused_before_anything_is_asked(tacit, tmp_path, answers, wrong, said):
+    trips(tmp_path / "trips.csv", 5)
+    answers()
+    ran = tacit("publish", "trips.csv", "--time", "started_at", "--place", "station", *wrong)
+    assert ran.code == 2
+    assert said in ran.err
+    assert "?" not in ran.out
+
+
+def test_a_spent_budget_is_told_instead_of_a_question(tacit, tmp_path, answers):
+    trips(tmp_path / "trips.csv", 20)
+    words = ("publish", "trips.csv", "--time", "started_at", "--place", "station", "--days-ahead", "0")
+    answers("UTC", "y", "y", "", "", "curator", "1", "y")
+    ran = tacit(*words, "--title", "Bikes", "--noun", "trip/trips")
+    assert ran.code == 0, ran.err
+    answers("y", "", "", "curator", "1")
+    ran = tacit(*words, "--folder", "second")
+    assert ran.code == 5
+    assert "the budget of trips is" in ran.err
+    assert "Publish it?" not in ran.out
+    assert not (tmp_path / "second").exists()
+    trips(tmp_path / "trips.csv", 31)
+    answers("2026-01-10", "2026-01-31", "y")
+    ran = tacit("publish", "trips.csv", "--places-from-events", "--days-ahead", "0")
+    assert ran.code == 0, ran.err
+    assert "must not be before 2026-01-20" in ran.err
+    assert "The places stay as it began" in ran.out
+    assert "<title>Bikes" in (tmp_path / "trips" / "page.html").read_text("utf-8")  # kept from month to month

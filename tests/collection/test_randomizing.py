@@ -421,6 +421,14 @@ def test_an_axis_without_end_is_silent_up_to_now(tmp_path, ledger):
     assert ledger.remaining("events", {"2017-07-01": b""}).guarantee.is_of_nothing
 
 
+def test_a_part_of_an_axis_without_end_is_silent_up_to_its_own_end(tmp_path, ledger):
+    """A month's reports say nothing of the next month, whatever the plan still allows."""
+    plan = plan_for(Domain(TimeAxis.between("2018-01-01", None), DOMAIN.place), epsilon=2.0)
+    randomized(frame(), tmp_path / "a", ledger, plan=plan, only=plan.domain.time.range("2018-01-01", "2018-01-31"))
+    assert ledger.remaining("events", {"2018-01-31": b""}).guarantee.has_reports
+    assert ledger.remaining("events", {"2018-02-01": b""}).guarantee.is_of_nothing
+
+
 def test_the_drawing_key_depends_on_all_that_it_is_made_of():
     secrets, plans, digests = (b"a" * 32, b"b" * 32), ("00" * 16, "ff" * 16), (b"a" * 32, b"b" * 32)
     keys = {drawing_key(*parts) for parts in itertools.product(secrets, plans, digests)}

@@ -107,8 +107,10 @@ def test_a_table_of_kinds_has_kinds_groups_and_other_names():
     assert KindAxis.from_gazetteer(table).match(["FIRE", "chute", "danger"]).tolist() == [0, 1, -1]
 
 
-def test_a_list_of_kinds_may_have_any_header():
-    assert kinds_of("Alarm\nfire\nflood\n").levels == ("alarm",)
+def test_a_list_of_kinds_without_a_header_does_not_lose_its_first_one():
+    with pytest.raises(DataError, match=r"must name the column: kind; got fire\. If that is a kind"):
+        kinds_of("fire\nflood\n")
+    assert kinds_of("Type\nfire\nflood\n").names("kind") == ("fire", "flood")
 
 
 def test_the_built_in_kinds_are_not_the_built_in_places():

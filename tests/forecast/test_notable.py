@@ -39,9 +39,9 @@ def test_unusual_and_busy_days_say_how_much():
     usual[4] /= 2
     found = {item.bin: " ".join(item.reasons) for item in notable_bins(made(series, totals=usual), series)}
     assert found.keys() == {2, 4}
-    assert "100% more events expected than on Thursdays of the last 8 weeks" in found[2]
+    assert "100% more expected than on Thursdays of the last 8 weeks" in found[2]
     assert "A busy day" in found[2]
-    assert "50% fewer events" in found[4]
+    assert "50% fewer expected" in found[4]
 
 
 def test_a_short_series_calls_nothing_unusual():

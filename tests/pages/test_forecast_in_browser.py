@@ -28,7 +28,7 @@ def release():
 @pytest.fixture(scope="module")
 def page(release, tmp_path_factory):
     path = tmp_path_factory.mktemp("page") / "forecast.html"
-    return make_forecast_page(forecast_of(release, 7), release, path, holidays=HOLIDAYS)
+    return make_forecast_page(forecast_of(release, 7), release, path, holidays=HOLIDAYS, per_crew=1.0)
 
 
 @pytest.fixture(scope="module")
@@ -194,6 +194,6 @@ def test_a_long_name_does_not_widen_the_table_of_crews(open_page, tmp_path):
     names = ["Hauptbahnhofsvorplatz" * 5, "Pier"]
     domain = Domain(TimeAxis.between("2018-09-03", "2018-12-31"), PlaceAxis.of(names))
     release = Release.of(*simulated_estimate(np.full(domain.shape, 9), domain=domain))
-    opened, _ = open_page(make_forecast_page(forecast_of(release, 7), release, tmp_path / "page.html"))
+    opened, _ = open_page(make_forecast_page(forecast_of(release, 7), release, tmp_path / "page.html", per_crew=1.0))
     width = opened.locator("[data-crews='0'] th").bounding_box()["width"]
     assert width <= 400  # in one line the name takes 840

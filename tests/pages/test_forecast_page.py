@@ -109,7 +109,7 @@ def test_the_table_to_save_has_everything(document, week):
 
 @pytest.mark.parametrize("horizon", [1, 30])
 def test_other_horizons_make_pages(release, tmp_path, read, horizon):
-    document = read(make_forecast_page(forecast_of(release, horizon), release, tmp_path / "page.html"))
+    document = read(make_forecast_page(forecast_of(release, horizon), release, tmp_path / "page.html", per_crew=1.0))
     n_options = len([e for e in document.all("option") if e.parent.attributes["id"] == "period"])
     assert n_options == (0 if horizon == 1 else horizon + 1)
     assert len(by_id(document, "crews").all("tr")[0].all("th")) == 1 + min(horizon, 14)
@@ -141,7 +141,7 @@ def test_a_backtest_s_page_ranks_models_and_marks_the_laboratory(release, tmp_pa
 def test_every_number_of_a_choice_of_kind_is_the_forecast_s(tmp_path, read, private):
     release = release_with_kinds(private)
     made = forecast_of(release, 3)
-    document = read(make_forecast_page(made, release, tmp_path / "page.html"))
+    document = read(make_forecast_page(made, release, tmp_path / "page.html", per_crew=1.0))
     views = data_of(document)["views"]
     refined = release.refined.values.reshape(120, 3, 3)
     members = {"": [0, 1, 2], "danger": [0, 1], "help": [2], "fire": [0], "flood": [1], "fall": [2]}
@@ -161,7 +161,7 @@ def test_every_number_of_a_choice_of_kind_is_the_forecast_s(tmp_path, read, priv
 def test_a_page_with_kinds_has_them_to_choose_from_and_speaks_of_both(tmp_path, read):
     release = release_with_kinds()
     made = forecast_of(release, 3)
-    document = read(make_forecast_page(made, release, tmp_path / "page.html"))
+    document = read(make_forecast_page(made, release, tmp_path / "page.html", per_crew=1.0))
     choices = [e for e in document.all("select") if "kind-choice" in e.classes]
     assert len(choices) == 5
     words = ["All kinds", "danger", "help", "fire", "flood", "fall"]
@@ -184,3 +184,16 @@ def test_a_page_of_many_kinds_has_the_largest(tmp_path, read, monkeypatch):
     document = read(make_forecast_page(forecast_of(release, 2), release, tmp_path / "page.html"))
     assert [view["name"] for view in data_of(document)["views"]] == ["", "danger", "help", "fire", "flood"]
     assert "the 2 kinds with the largest expected numbers, of 3" in by_id(document, "what").text
+
+
+def test_crews_stand_on_the_page_only_where_they_are_asked_for_and_words_follow_the_noun(tmp_path, read):
+    release = release_with_kinds()
+    made = forecast_of(release, 2)
+    document = read(make_forecast_page(made, release, tmp_path / "page.html", noun="trip/trips"))
+    assert "crew" not in document.text.lower()
+    assert "events" not in document.text.lower().partition("how it was made")[0]
+    assert "trips expected on" in document.all("dl")[0].all("dt")[0].text
+    assert data_of(document)["events"] == "trips"
+    asked = read(make_forecast_page(made, release, tmp_path / "crews.html", noun="trip/trips", per_crew=2.0))
+    assert "how many trips one crew can handle" in asked.text
+    assert "Trips one crew can handle" in asked.text

@@ -9,6 +9,7 @@ import json
 import math
 import re
 from dataclasses import replace
+from importlib import resources
 from itertools import pairwise
 
 import numpy as np
@@ -450,3 +451,13 @@ def test_polygons_take_the_place_of_tiles(release, tmp_path, read):
     assert all(e.attributes["tabindex"] == "0" and e.attributes["role"] == "button" for e in outlines)
     assert not [e for e in document.all("button") if "tile" in e.classes]
     assert "1 region without a place on the map" in document.text
+
+
+def test_scripts_say_sentences_that_a_page_in_another_language_can_carry():
+    """A sentence that is not written out in a script is not found, and stays English."""
+    folder = resources.files("tacit.pages") / "templates"
+    scripts = [path for path in folder.iterdir() if path.name.endswith(".js")]
+    assert len(scripts) > 5
+    for path in scripts:
+        called = re.findall(r"\bsay(?:Many)?\((.)", path.read_text(encoding="utf-8"))
+        assert set(called) <= {'"'}, path.name

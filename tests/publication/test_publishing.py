@@ -15,7 +15,7 @@ from tacit.errors import AlreadyRandomized, BadRows, BudgetExhausted, DataError,
 from tacit.plan import Plan
 from tacit.privacy.ledger import Ledger
 from tacit.privacy.unit import Unit
-from tacit.publication import publishing
+from tacit.publication import writing
 from tacit.publication.agreement import Agreement
 from tacit.release import Release
 
@@ -190,7 +190,7 @@ def test_stopped_anywhere_it_goes_on_and_pays_once(run, monkeypatch, trust, stag
         "payment": (Ledger, paid),
         "write": (Release, "write") if trust == "curator" else ("tacit.collection.randomizing", "write_reports"),
         "finish": (Ledger, finished),
-        "page": (publishing, "make_page"),
+        "page": (writing, "make_page"),
     }
     with monkeypatch.context() as patched:
         if stage in where:
@@ -489,3 +489,87 @@ def test_dates_may_be_numpys_and_whole_months(run, first, last):
     assert made.answer(february) == made.answer("2026-02") == made.answer(np.datetime64("2026-02-01"), "2026-02-28")
     assert made.top(1, february) == made.top(1, "2026-02")
     assert made.map(february).to_dict()
+
+
+FRAME = pd.DataFrame({"station": STATIONS, "latitude": [37.7, 37.8, 37.9], "longitude": [-122.4, -122.3, -122.2]})
+
+
+@pytest.mark.parametrize("convert", [pd.DataFrame, pl.from_pandas, pa.Table.from_pandas])
+def test_a_frame_of_places_is_a_table_of_places(run, convert):
+    made = run(trips(), places=convert(FRAME), seed=1)
+    assert made.release.domain.place.cells == tuple(STATIONS)
+    assert made.release.domain.place.points["Pier"] == (37.8, -122.3)
+
+
+@pytest.mark.parametrize(
+    "given", [FRAME["station"], FRAME["station"].to_numpy(), pl.Series(STATIONS), pa.array(STATIONS)]
+)
+def test_a_column_of_places_is_a_list_of_names(run, given):
+    assert run(trips(), places=given, seed=1).release.domain.place.cells == tuple(STATIONS)
+
+
+@pytest.mark.parametrize("given", [{"station": STATIONS}, 3, [], [FRAME]])
+def test_what_is_no_list_of_places_is_refused(run, given):
+    with pytest.raises(SettingError, match="places must be a list of names, a table"):
+        run(trips(), places=given)
+    assert not run.folder.exists()
+
+
+def test_a_changed_table_of_places_does_not_continue_a_publication(run):
+    first = FRAME.assign(town=["Market Street", "Pier", "Townsend"], region=STATIONS).drop(columns="station")
+    named = trips().replace({"station": dict(zip(STATIONS, first["town"], strict=True))})
+    run(named, places=first)
+    later = {"first": None, "last": "2026-03-31"}
+    with pytest.raises(SettingError, match="places must be as the publication began, Market, Pier, 2nd at Townsend of"):
+        run(named, places=first.assign(town=["Market Street", "Pier", "Somewhere"]), **later)
+    with pytest.raises(SettingError, match="places must be as the publication began"):
+        run(named, places=STATIONS, **later)
+    assert len(entries(run)) == 1
+    assert run(named, places=first, **later).release.domain.shape == (90, 3)
+
+
+def test_what_the_ledger_or_the_rows_refuse_is_known_before_anybody_is_asked(run):
+    run(trips(), budget=1.0)
+    elsewhere, seen = run.folder.parent / "again", []
+    with pytest.raises(BudgetExhausted) as refused:
+        run(trips(), folder=elsewhere, look=seen.append)
+    assert seen[0].refusal is refused.value
+    odd = trips(per_day=13)
+    odd.loc[:40, "station"] = "nowhere"
+    with pytest.raises(BadRows) as refused:
+        run(odd, folder=elsewhere, data_set="walks", look=seen.append)
+    assert seen[1].refusal is refused.value
+    reports = {"trust": "nobody", "data_set": "walks", "folder": elsewhere}
+    run(odd, **reports, accept_loss=True)
+    with pytest.raises(AlreadyRandomized) as refused:
+        run(odd, **reports | {"folder": run.folder.parent / "third"}, accept_loss=True, look=seen.append)
+    assert seen[2].refusal is refused.value
+    assert len(entries(run)) == 2
+    run(
+        trips(120),
+        data_set="others",
+        folder=run.folder.parent / "free",
+        first="2026-04-01",
+        last="2026-04-20",
+        look=seen.append,
+    )
+    assert seen[3].refusal is None
+
+
+def test_reports_of_one_month_say_nothing_of_the_next(run):
+    run(trips(), trust="nobody", last="2026-01-31")
+    seen = []
+    run(trips(), folder=run.folder.parent / "counts", first="2026-02-01", look=seen.append)
+    assert "One event added or removed: epsilon 1." in seen[0].promises
+    assert not any("not protected. Its reports" in sentence for sentence in seen[0].promises)
+
+
+def test_errors_that_are_expected_do_not_shrink_with_days_that_have_no_event(run):
+    seen = []
+    for first in ("2026-01-01", "1970-01-01"):
+        with pytest.raises(KeyboardInterrupt):
+            run(trips(), first=first, look=lambda one: (seen.append(one), _stop()))
+    near, far = (shown.errors()[0] for shown in seen)
+    assert (near.trust, far.one) == ("nobody", near.one)
+    assert near.belief == pytest.approx(np.e / (np.e + 2))
+    assert seen[0].errors()[1].belief == pytest.approx(np.e / (np.e + 1))

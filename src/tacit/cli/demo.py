@@ -111,6 +111,7 @@ def demo(
             release,
             forecast_file,
             series=series,
+            per_crew=1.0,
             polygons=outlines,
             title="Interventions in Doubs: the next 7 days",
             synthetic=_SYNTHETIC,

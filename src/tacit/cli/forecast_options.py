@@ -12,7 +12,7 @@ import typer
 from tacit._base.languages import ENGLISH, stored
 from tacit._base.validation import check_positive, check_share
 from tacit.cli import console
-from tacit.cli.options import Language, ModelSeed, PlacesColumns, Synthetic, Title, confidence
+from tacit.cli.options import Language, ModelSeed, Noun, PlacesColumns, Synthetic, Title, confidence
 from tacit.cli.sources import populations
 from tacit.counts.series import Series
 from tacit.errors import MissingColumn, SettingError
@@ -111,12 +111,14 @@ class ShowOptions:
         DEFAULT_QUANTILE
     )
     per_crew: Annotated[
-        float | None, typer.Option(help="Events that one crew handles in a period; prints crews in place of events.")
+        float | None,
+        typer.Option(help="Events one crew handles in a period: crews are printed, and stand on the page."),
     ] = None
     polygons: Annotated[
         Path | None, typer.Option(help="Outlines of places (GeoJSON) for the page's map.", metavar="GEOJSON")
     ] = None
     title: Title = None
+    noun: Noun = None
     synthetic: Synthetic = None
     language: Language = ENGLISH
 

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Final
 
 import typer
 
-from tacit._base.rounding import percent_at_most, whole
+from tacit._base.rounding import percent
 from tacit.cli import console
-from tacit.cli.check import confirm_description, describe
 from tacit.cli.ledger_file import LedgerFile, data_set_name, say_ledger
 from tacit.cli.options import (
     AcceptLoss,
@@ -28,37 +26,18 @@ from tacit.cli.options import (
     known_language,
     takes,
 )
+from tacit.cli.publish_questions import WHOM, Beginning, check_given, off_by
 from tacit.cli.release import say_protection
-from tacit.cli.sources import (
-    Settings,
-    check_command,
-    columns_of,
-    description_of,
-    kinds_of,
-    named_source,
-    options_of,
-    places_of,
-    say_bad_rows,
-    zone_of,
-)
-from tacit.domain import Domain, PlaceAxis, TimeAxis
+from tacit.cli.sources import kinds_of, named_source, say_bad_rows, say_kinds
+from tacit.domain import Domain, TimeAxis
 from tacit.errors import SettingError
-from tacit.events import SourceDescription, names_in, scan_span
-from tacit.events.source_description import ROLES
-from tacit.events.sources import format_of
-from tacit.mechanisms.planner import CURATOR, NOBODY
-from tacit.pages.figures import largest_belief
+from tacit.pages.page import plural_of
 from tacit.privacy.ledger import Ledger, default_ledger
 from tacit.publication import Preview, publishing
 from tacit.publication.agreement import Agreement
-from tacit.publication.preview import USUAL_EPSILONS, expected_errors
+from tacit.publication.writing import check_folder, folder_name
 
 _NAMES_SHOWN: Final = 12  # of places on the screen: two lines of them
-_PLACES: Final = (
-    "the places, whose list is published: in a table, --places TABLE; all names in the events, if they are public, "
-    "--places-from-events; or none, for events in all: --places none"
-)
-_WHOM: Final = {NOBODY: "nobody: every event is randomized", CURATOR: "you, the curator: noise is added to counts"}
 
 
 @takes(source=UserSourceOptions, domain=DomainOptions, whose=Panel("Whom a curator protects", UnitOptions))
@@ -119,10 +98,12 @@ def publish(
     Example: [bold]tacit publish trips.csv --time started_at --place station --zone America/New_York[/bold]
     """
     name = data_set or data_set_name(source)
-    root = folder or Path(publishing.folder_name(name))
+    root = folder or Path(folder_name(name))
     is_asking = not yes and console.is_attended()
     agreed = Agreement.read(root)
-    begun = _Beginning(source, domain, whose, places_from_events, is_asking)
+    begun = Beginning(source, domain, whose, places_from_events, is_asking)
+    check_given(domain, trust, epsilon)
+    plural_of(noun)
     settings: dict[str, Any] = {
         "data_set": name,
         "first": domain.first,
@@ -143,9 +124,12 @@ def publish(
         settings |= {role: getattr(source, role) for role in ("time", "place", "kind", "count", "user")}
         if domain.places is not None:
             settings["places"] = begun.places(agreed.source)
+        elif places_from_events:
+            console.say("The places stay as it began: --places-from-events is for the first run.")
         if domain.last is None and is_asking:
-            settings["last"] = typer.prompt("Up to which day, which becomes public?", default=end)
+            settings["last"] = begun.next_end(root, agreed)
     else:
+        check_folder(root)
         is_priced = epsilon is not None or target is not None
         if not is_asking:
             begun.check_all_named(trust, is_priced=is_priced)
@@ -197,141 +181,6 @@ def publish(
     console.say(f"Next: tacit query {root / 'release.parquet'} --from DATE --to DATE --place NAME")
 
 
-class _Beginning:
-    """What a new publication needs to know: taken from options, else proposed and asked for."""
-
-    def __init__(
-        self,
-        source: UserSourceOptions,
-        domain: DomainOptions,
-        whose: UnitOptions,
-        takes_names: bool,
-        is_asking: bool,
-    ) -> None:
-        self._source, self._domain, self._whose = source, domain, whose
-        self._takes_names, self._is_asking = takes_names, is_asking
-
-    def check_all_named(self, trust: str | None, *, is_priced: bool) -> None:
-        """Refuse what nobody is asked for and no option says, all of it at once."""
-        source, domain, known = self._source, self._domain, description_of(self._source)
-        columns = columns_of(source, known)
-        named = named_source(source)
-        missing = {
-            "the column of dates: --time COLUMN": known is None and source.time is None,
-            "the time zone of the events' clocks: --zone ZONE": domain.zone is None
-            and getattr(known, "zone", None) is None,
-            "how the source is written, confirmed once by someone who knows it: "
-            f"{check_command(source)} --confirm": known is None
-            and isinstance(named, Path)
-            and format_of(named) == "csv",
-            _PLACES: columns.place is not None and domain.places is None and not self._takes_names,
-            "the first and the last day, which become public: --from DATE --to DATE": None
-            in (domain.first, domain.last),
-            "whom to trust: --trust curator, or --trust nobody": trust is None,
-            "how much to give away, --epsilon 1, or the error that counts may have: --target 40": not is_priced,
-        }
-        if said := [words for words, is_missing in missing.items() if is_missing]:
-            raise SettingError("\n  ".join(["these must be said, and nobody is there to ask:", *said]))
-
-    def described(self) -> SourceDescription:
-        """Return how the source is written: as confirmed before, or as proposed and confirmed now."""
-        known, zone = description_of(self._source), self._domain.zone
-        if known is not None:
-            named = columns_of(self._source, known)
-            known = replace(known, **{role: getattr(named, role) for role in ROLES})
-        if zone is None and self._is_asking and (known is None or known.zone is None):
-            zone = typer.prompt("Which time zone do the events' clocks show?")
-        zone = zone_of(zone, known)
-        if known is not None:
-            return replace(known, zone=zone)
-        proposal = describe(self._source, zone, with_kinds=self._source.kind is not None)
-        if proposal.is_csv:
-            console.say(f"How {self._source.file} is written:")
-            for sentence in proposal.sentences():
-                console.say(f"  {sentence}")
-            confirm_description(self._source, proposal, confirm=False)
-            if description_of(self._source) is None:
-                raise SettingError("the description was not confirmed. Nothing was published.")
-        return proposal
-
-    def places(self, described: SourceDescription) -> PlaceAxis:
-        """Return the places that are counted: of a table, of the events where their names are public, or none."""
-        domain = self._domain
-        if domain.places is not None:
-            return places_of(domain, "region")
-        if domain.places_column or domain.level is not None:
-            raise SettingError("--places-column and --level are for a table of places. Name it: --places TABLE")
-        if described.place is None:
-            return PlaceAxis.everything()
-        names = names_in(
-            named_source(self._source), column=described.place, options=described.options(options_of(self._source))
-        )
-        if not self._takes_names:
-            self._say_names(names)
-            question = "Are these names public, whatever rows there are, and are they all the places to count?"
-            if not typer.confirm(question):
-                raise SettingError(f"the places must be said: {_PLACES}")
-        axis = PlaceAxis.of(sorted(names), described.place)
-        return axis.with_elsewhere() if domain.elsewhere else axis
-
-    def span(self, described: SourceDescription) -> tuple[str, str]:
-        """Return the first and the last day: as named, else proposed from the events and confirmed."""
-        first, last = self._domain.first, self._domain.last
-        if first is None or last is None:
-            found = scan_span(
-                named_source(self._source),
-                columns=described.columns,
-                options=described.options(options_of(self._source)),
-                zone=str(described.zone),
-            )
-            first = first or typer.prompt("The first day to count, which becomes public", default=str(found.first)[:10])
-            last = last or typer.prompt("The last day to count, which becomes public", default=str(found.last)[:10])
-        return str(first), str(last)
-
-    def price(
-        self, described: SourceDescription, domain: Domain, trust: str | None, epsilon: float | None, target: str | None
-    ) -> tuple[str, float | None]:
-        """Ask whom to trust and how much to give away, by a table of what counts would err by."""
-        settings = Settings(
-            named_source(self._source),
-            columns_of(self._source, described),
-            described.options(options_of(self._source)),
-        )
-        with console.progress("Counting events") as report:
-            n_events = settings.open(domain).count(progress=report).n_events
-        unit = self._whose.protected()
-        rows = []
-        for one in USUAL_EPSILONS if epsilon is None else (epsilon,):
-            errors = expected_errors(domain, unit, one, n_events)
-            rows += [
-                [
-                    f"{one:g}",
-                    _WHOM[error.trust],
-                    error.unit,
-                    percent_at_most(largest_belief(one, 2)),
-                    f"± {whole(error.one)}",
-                    f"± {whole(error.thirty)}",
-                ]
-                for error in errors
-                if trust in (None, error.trust)
-            ]
-        console.strong("What a count of one place will be off by, and how sure somebody can become of an event")
-        step = domain.time.step
-        console.table(
-            ["epsilon", "whom you trust", "protected", "sure at most", f"one {step}", f"30 {step}s"], rows, left=3
-        )
-        trust = trust or typer.prompt("Whom do you trust with exact counts: curator (you) or nobody?")
-        if epsilon is None and target is None:
-            epsilon = float(typer.prompt("Which epsilon?", type=float))
-        return trust, epsilon
-
-    def _say_names(self, names: dict[str, int]) -> None:
-        console.strong("For your eyes only: the names of places in the events, with their rows")
-        shown = ", ".join(f"{name} ({n:,})" for name, n in names.items())
-        console.say(f"{console.counted(len(names), 'name')}: {shown}")
-        console.say("Look at the last ones, which are rare: a name that should not be there becomes public.")
-
-
 def _show(preview: Preview, root: Path, *, is_asking: bool) -> None:
     """Show what is about to be published and at what price, and ask."""
     console.strong("Exact figures, for your eyes only")
@@ -339,9 +188,11 @@ def _show(preview: Preview, root: Path, *, is_asking: bool) -> None:
         f"{console.counted(preview.n_rows, 'row')} read, {console.counted(preview.n_events, 'event')} counted from "
         f"{preview.first} to {preview.last}."
     )
-    if preview.n_left_out:
-        console.say(f"{console.counted(preview.n_left_out, 'row')} of other days, or left out by --where.")
-    say_bad_rows(preview.bad_rows)
+    if preview.n_of_other_days:
+        console.say(f"{console.counted(preview.n_of_other_days, 'row')} of other days, or left out by --where.")
+    say_bad_rows(preview.fallen)
+    if preview.lost:
+        console.say(f"{percent(preview.lost)} of the rows of these days fall out.")
     if preview.unknown:
         shown = ", ".join(f"{name} ({console.counted(n, 'row')})" for name, n in preview.unknown[:_NAMES_SHOWN])
         more = "" if len(preview.unknown) <= _NAMES_SHOWN else f" and {len(preview.unknown) - _NAMES_SHOWN:,} more"
@@ -351,15 +202,32 @@ def _show(preview: Preview, root: Path, *, is_asking: bool) -> None:
             f"The last {console.counted(preview.n_empty, preview.plan.domain.time.step)} up to {preview.last} have no "
             "event, and will be published so for ever. If the events are not all there yet, name an earlier last day."
         )
+    _say_domain(preview)
     console.strong("What it costs, with all that was made of these days before")
     for sentence in (*preview.promises, preview.public):
         console.say(sentence)
     step = preview.plan.domain.time.step
     console.strong("What a count of one place will be off by")
-    rows = [[_WHOM[one.trust], one.unit, f"± {whole(one.one)}", f"± {whole(one.thirty)}"] for one in preview.errors()]
+    rows = [[WHOM[one.trust], one.unit, off_by(one.one), off_by(one.thirty)] for one in preview.errors()]
     console.table(["whom you trust", "protected", f"one {step}", f"30 {step}s"], rows, left=2)
     if preview.ledger is not None:
         new = ", which is new: earlier spending is unknown" if preview.is_new_ledger else ""
         console.say(f"It is paid from the ledger {preview.ledger}{new}, and goes to {root}.")
+    if preview.refusal is not None:
+        return  # it is told instead of a question
     if is_asking and not typer.confirm("Publish it?"):
         raise SettingError("it was not published. Nothing was spent.")
+
+
+def _say_domain(preview: Preview) -> None:
+    """Say by which periods, clocks and places events are counted: all of it becomes public."""
+    domain = preview.plan.domain
+    console.strong("What is counted, which everybody will know")
+    shown = ", ".join(domain.place.cells[:_NAMES_SHOWN])
+    more = domain.place.n_cells - _NAMES_SHOWN
+    where = f"in {console.counted(domain.place.n_cells, 'place')}: {shown}{f' and {more:,} more' if more > 0 else ''}."
+    console.say(
+        f"Events per {domain.time.step}, by the clocks of {domain.time.zone}, "
+        + ("wherever they are." if domain.place.is_all else where)
+    )
+    say_kinds(domain)

@@ -7,15 +7,17 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tacit.counts.estimate import Estimate
 from tacit.counts.tally import ExactTally
 from tacit.domain import Domain, TimeAxis
 from tacit.domain.step import When
-from tacit.errors import PlanMismatch, Remedy, SettingError
+from tacit.errors import PlanMismatch, Remedy, SettingError, TacitError
 from tacit.events import BadRowSummary, ContributionBound, DayDigest, EventCounts, Events, TableNotes
 from tacit.events.reader import Progress
 from tacit.mechanisms.central.table import central_mechanism_of
@@ -67,7 +69,7 @@ class CountedEvents:
     All of it is for the curator: the mechanism sees the tally, the ledger the days, the screen the rest. ``n_events``
     were counted; ``n_beyond`` more, in ``n_rows_beyond`` rows, lay beyond the bound on a person. ``n_full_cells``
     cells held more events than are counted in one. ``table`` tells of repeated rows and of periods without a row, in a
-    table of counts.
+    table of counts. ``refusal`` is what the ledger will say when it is asked to pay; none if it will, or was not asked.
     """
 
     domain: Domain
@@ -81,11 +83,21 @@ class CountedEvents:
     n_left_out: int
     bad_rows: BadRowSummary
     table: TableNotes | None = field(repr=False)
+    refusal: TacitError | None = field(default=None, repr=False)
 
     @property
     def last_bin(self) -> int:
         """The last period with an event, -1 for none."""
-        return int(np.flatnonzero(self.tally.reveal().sum(axis=1)).max(initial=-1))
+        return int(self._busy.max(initial=-1))
+
+    @property
+    def n_busy(self) -> int:
+        """The number of periods with an event."""
+        return len(self._busy)
+
+    @property
+    def _busy(self) -> NDArray[np.int64]:
+        return np.flatnonzero(self.tally.reveal().sum(axis=1))
 
 
 def count_events(
@@ -173,24 +185,23 @@ def curate_events(
 ) -> Curated:
     """Count events, pay, and add noise, in this order. A ``seed`` instead of a ledger makes a simulation.
 
-    ``look`` is shown what was counted before anything is paid, and may refuse by raising.
+    ``look`` is shown what was counted, and what the ledger would refuse, before anything is paid; it may refuse by
+    raising.
     """
     key = key_of(ledger, seed)
-    counted = _counted(events, plan, key, data_set, progress, look)
+    counted = _counted(events, plan, key, data_set, progress)
     mechanism = central_mechanism_of(plan)
     check_counts(counted.tally, plan.domain)
-    spend, is_resumed = pay(
-        events,
-        counted.days,
-        release=plan.fingerprint,
-        cost=mechanism.cost,
-        unit=plan.protected_unit,
-        input_digest=input_digest_of(counted.tally),
-        ledger=ledger,
-        data_set=data_set,
-        budget=budget,
-        seed=seed,
-    )
+    digest = input_digest_of(counted.tally)
+    asked: dict[str, Any] = {"release": plan.fingerprint, "cost": mechanism.cost, "data_set": data_set}
+    to_pay = partial(pay, events, counted.days, **asked, unit=plan.protected_unit, input_digest=digest, ledger=ledger)
+    if look is not None:
+        refusal = None
+        days = days_of(events.domain.time, counted.days)
+        if ledger is not None and not ledger.can_resume(**asked, days=days, input_digest=digest):
+            refusal = refusal_of(partial(to_pay, budget=budget, dry_run=True))
+        look(replace(counted, refusal=refusal))
+    spend, is_resumed = to_pay(budget=budget, seed=seed)
     made = mechanism.measure(counted.tally, plan, spend=spend)
     label = replace(made.provenance, fields_span_lines=events.options.fields_span_lines)
     return Curated(replace(made, provenance=label), counted, spend, is_resumed)
@@ -207,7 +218,9 @@ def price_events(
     look: Look | None = None,
 ) -> Spend:
     """Return the spend that :func:`curate_events` would make: a dry run that writes nothing and draws nothing."""
-    counted = _counted(events, plan, digest_key(ledger), data_set, progress, look)
+    counted = _counted(events, plan, digest_key(ledger), data_set, progress)
+    if look is not None:
+        look(counted)
     spend, _ = pay(
         events,
         counted.days,
@@ -310,12 +323,16 @@ def days_of(axis: TimeAxis, days: Mapping[str, bytes]) -> dict[str, bytes]:
     return dict.fromkeys(every, b"") | dict(days)
 
 
-def _counted(
-    events: Events, plan: Plan, key: bytes, data_set: str, progress: Progress | None, look: Look | None
-) -> CountedEvents:
+def _counted(events: Events, plan: Plan, key: bytes, data_set: str, progress: Progress | None) -> CountedEvents:
     if events.domain != plan.domain:
         raise PlanMismatch("the events were read over another domain than the plan's. Read them with plan.domain.")
-    counted = count_events(events, key=key, data_set=data_set, unit=plan.protected_unit, progress=progress)
-    if look is not None:
-        look(counted)
-    return counted
+    return count_events(events, key=key, data_set=data_set, unit=plan.protected_unit, progress=progress)
+
+
+def refusal_of(ask: Callable[[], object]) -> TacitError | None:
+    """Ask, and return how that was refused; none if it was not."""
+    try:
+        ask()
+    except TacitError as refused:
+        return refused
+    return None

@@ -9,19 +9,22 @@ digest: the unfinished entry is not theirs, and their events are refused as know
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from tacit._base.files import check_writable
-from tacit.collection.curating import digest_key
+from tacit.collection.curating import digest_key, refusal_of
 from tacit.collection.wire.cell_counts import CellCounter, CellCounts, drawing_key, secret_key
 from tacit.collection.wire.reports import write_reports
 from tacit.counts.provenance import Provenance
-from tacit.errors import DataError, Remedy, SettingError
+from tacit.errors import DataError, Remedy, SettingError, TacitError
 from tacit.events import BadRowSummary, DayDigest, Events
 from tacit.mechanisms.continual.files import days_of_bins
 from tacit.mechanisms.registry import mechanism_of
@@ -48,7 +51,8 @@ class Randomized:
 class ReadEvents:
     """What was read before anything is paid: exact figures, for whoever holds the events.
 
-    ``last_bin`` is the last period with an event, -1 for none, where the time is public.
+    ``last_bin`` is the last period with an event, -1 for none, and ``n_busy`` the number of periods with one, where the
+    time is public. ``refusal`` is what the ledger will say when it is asked to pay; none if it will.
     """
 
     n_events: int
@@ -56,6 +60,8 @@ class ReadEvents:
     n_left_out: int
     bad_rows: BadRowSummary
     last_bin: int | None = None
+    n_busy: int | None = None
+    refusal: TacitError | None = None
 
 
 def randomize_events(
@@ -99,10 +105,6 @@ def randomize_events(
         _check_free(path)
     counts, days = _counted(events, plan, digest_key(ledger), only, progress)
     _check_size(events, counts.n_events)
-    if look is not None:
-        last = int(counts.cells.max(initial=-1)) // (counts.n_private * plan.public_per_period)
-        is_told = "time" not in plan.private
-        look(ReadEvents(counts.n_events, events.n_rows, events.n_left_out, events.bad_rows, last if is_told else None))
     digest = counts.digest()
     # a day of which the reports say nothing stays silent, whatever rows without a kind it has: statements are public
     days = {day: days.get(day, b"") for day in _covered(plan, counts, only)}
@@ -113,32 +115,38 @@ def randomize_events(
         label = replace(label, fields_span_lines=events.options.fields_span_lines)
         write_reports(path, mechanism, counts, key=key, provenance=label, overwrite=overwrite, progress=progress)
 
+    asked: dict[str, Any] = {
+        "data_set": data_set,
+        "plan_id": plan.fingerprint,
+        "days": days,
+        "selection": selection,
+        "counts_digest": digest,
+    }
+    price: dict[str, Any] = {
+        "private": plan.private,
+        "epsilon": plan.epsilon,
+        "n_events": counts.n_events,
+        "silent": tuple(_silent(plan, days, only)),
+        "again": again,
+        "spans_lines": events.options.fields_span_lines,
+        "tells_kinds": plan.domain.kind is not None,
+        "zone": plan.domain.time.zone,
+    }
+    paid = None if ledger is None else ledger.unfinished_randomization(**asked)
+    if look is not None:
+        refusal = None
+        if ledger is not None and paid is None:
+            refusal = refusal_of(partial(ledger.record_randomization, **asked, **price, dry_run=True))
+        look(_read(events, counts, plan, refusal))
     if ledger is None:
         assert seed is not None
         write(secret_key(SeededRandomness(seed)), Provenance(plan.fingerprint, is_simulation=True))
         return Randomized(counts.n_events, Guarantee(), events.bad_rows)
-    paid = ledger.unfinished_randomization(
-        data_set=data_set, plan_id=plan.fingerprint, days=days, counts_digest=digest, selection=selection
-    )
     is_resumed = paid is not None
     if paid is None:
         if not overwrite:
             _check_free(path)
-        paid = ledger.record_randomization(
-            data_set=data_set,
-            plan_id=plan.fingerprint,
-            private=plan.private,
-            epsilon=plan.epsilon,
-            days=days,
-            n_events=counts.n_events,
-            selection=selection,
-            silent=_silent(plan, days, only),
-            again=again,
-            counts_digest=digest,
-            spans_lines=events.options.fields_span_lines,
-            tells_kinds=plan.domain.kind is not None,
-            zone=plan.domain.time.zone,
-        )
+        paid = ledger.record_randomization(**asked, **price)
     try:
         prior, heads = ledger.prior_of(paid), (ledger.head_of(paid),)
         write(ledger.report_secret(paid), Provenance(plan.fingerprint, prior=prior, ledger_heads=heads))
@@ -150,6 +158,15 @@ def randomize_events(
         )
         raise
     return Randomized(counts.n_events, prior, events.bad_rows, is_resumed)
+
+
+def _read(events: Events, counts: CellCounts, plan: Plan, refusal: TacitError | None) -> ReadEvents:
+    """Return what was read, with the periods that have events where these are public."""
+    found = ReadEvents(counts.n_events, events.n_rows, events.n_left_out, events.bad_rows, refusal=refusal)
+    if "time" in plan.private:
+        return found
+    periods = np.unique(counts.cells // (counts.n_private * plan.public_per_period))
+    return replace(found, last_bin=int(periods.max(initial=-1)), n_busy=len(periods))
 
 
 def _counted(
@@ -186,9 +203,8 @@ def _silent(plan: Plan, days: Mapping[str, bytes], only: slice | None) -> Iterat
     bins = only or slice(0, time.n_bins)
     tomorrow = np.datetime64(datetime.now(UTC).date()) + 1  # which it is in some time zones
     first = np.datetime64(days_of_bins(time, range(bins.start, bins.start + 1))[0][0])
-    last = (
-        tomorrow if time.n_bins is None else np.datetime64(days_of_bins(time, range(bins.stop - 1, bins.stop))[0][-1])
-    )
+    is_endless = bins.stop is None or bins.stop == sys.maxsize
+    last = tomorrow if is_endless else np.datetime64(days_of_bins(time, range(bins.stop - 1, bins.stop))[0][-1])
     yield from (day for day in np.arange(first, min(last, tomorrow) + 1).astype(str).tolist() if day not in days)
 
 

@@ -185,6 +185,12 @@ class _Reader:
         others = {name for names in _OTHERS.values() for name in names}
         if levels.intersection(self._folded):
             return None
+        if self.of == KINDS and len(self.header) == 1:
+            # places that a list has lost are missed at once, for their rows fall out; a rare kind might not be
+            raise MissingColumn(
+                f"the first line of the table of kinds {self.source} must name the column: kind; got {self.header[0]}. "
+                "If that is a kind, write a line with the word kind above it, else in its place."
+            )
         kinds = [name for name, folded in zip(self.header, self._folded, strict=True) if folded not in others]
         kinds = self.header if len(self.header) == 1 else kinds
         return kinds[0] if len(kinds) == 1 else None

@@ -81,6 +81,11 @@ class BadRowSummary:
     def __bool__(self) -> bool:
         return bool(self.counts)
 
+    def without(self, reason: Reason) -> BadRowSummary:
+        """Return the same without the rows of one reason."""
+        counts = {one: n_rows for one, n_rows in self.counts.items() if one != reason}
+        return BadRowSummary(counts, {one: self.first_rows[one] for one in counts})
+
     def lines(self) -> list[str]:
         """Return one line for each reason, in a fixed order."""
         return [self._line(reason) for reason in REASONS if reason in self.counts]

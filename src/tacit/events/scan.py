@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -24,6 +25,10 @@ from tacit.events.sources import RawTable, open_source
 _EARLIEST: Final = np.datetime64("1900-01-01", "s")
 _TOO_LATE: Final = np.datetime64("2200-01-01", "s")
 _MARGIN: Final = np.timedelta64(2, "D")  # more than any zone is away from UTC
+_N_DAYS: Final = int((_TOO_LATE - _EARLIEST) / np.timedelta64(1, "D"))
+_LONG_GAP: Final = 365  # days: half of it would cut a season off the next, twice as many keep 1970 at 1971
+_SHORT_GAP: Final = 30  # days that are never a long gap: half would cut a quiet month off, twice as many keep misprints
+_FEW: Final = 0.05  # of the rows: half would keep more stand-ins, twice as many cut off a first small year
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +36,8 @@ class Span:
     """From the first to the last date, in the wall clock of ``zone``. No release may show it: the data decide it.
 
     ``n_dated`` rows have a date that can be read. Of these ``n_implausible``, dated before 1900 or after 2199, are left
-    out of the span: a single misprint would stretch it over centuries.
+    out of the span: a single misprint would stretch it over centuries. ``main`` are the first and the last day without
+    those that lie far from the rest (:func:`main_days`), of which there are ``n_far`` rows.
     """
 
     first: np.datetime64
@@ -40,6 +46,8 @@ class Span:
     n_rows: int
     n_dated: int
     n_implausible: int = 0
+    main: tuple[str, str] = ("", "")
+    n_far: int = 0
 
     def axis(self, step: str = "day") -> TimeAxis:
         """Return the time axis that covers the span in whole bins."""
@@ -72,6 +80,7 @@ def scan_span(
     reading = Reading(opened, (time_at,), make)
     ends: list[np.datetime64] = []
     n_dated = n_implausible = 0
+    per_day = np.zeros(_N_DAYS, np.int64)
     for _, dates in reading.run(progress):
         clock = _plausible(dates, zone)
         n_good = int(np.count_nonzero(dates.state == GOOD))
@@ -79,12 +88,55 @@ def scan_span(
         n_implausible += n_good - len(clock)
         if len(clock):
             ends = [min([*ends, clock.min()]), max([*ends, clock.max()])]
+            numbers, found = np.unique(
+                (clock - _EARLIEST).astype("timedelta64[D]").astype(np.int64), return_counts=True
+            )
+            per_day[numbers] += found
     if not reading.n_rows:
         raise UnreadableFile(f"{opened.name} holds column names but no rows. Export the events again.")
     if not ends:
         which = "between 1900 and 2199" if n_dated else "that can be read"
         raise DataError(f"{opened.name}: no row has a date {which}. Name another column as time, or give date_format.")
-    return Span(ends[0], ends[1], zone, reading.n_rows, n_dated, n_implausible)
+    main = main_days(per_day)
+    first, last = (str(_EARLIEST.astype("datetime64[D]") + number) for number in (main.start, main.stop - 1))
+    n_far = int(per_day.sum() - per_day[main.start : main.stop].sum())
+    return Span(ends[0], ends[1], zone, reading.n_rows, n_dated, n_implausible, (first, last), n_far)
+
+
+def main_days(per_day: NDArray[np.int64]) -> range:
+    """Return the days from the first to the last one with rows, without those that lie far from the rest.
+
+    Stand-ins for unknown dates (1970-01-01) and misprinted years stand alone. Days at an end lie far from the rest if
+    the gap between is longer than a year, or longer than a month and than the rest itself, and if they are one day, or
+    have at most a twentieth of the rows.
+
+    >>> days = np.zeros(2000, np.int64)
+    >>> days[[0, 1000, 1001, 1002]] = 7, 5, 5, 5
+    >>> main_days(days)
+    range(1000, 1003)
+    """
+    busy = np.flatnonzero(per_day)
+    n_rows = per_day.sum()
+    while len(busy) > 2:
+        for far, rest in _parts(busy):
+            is_little = len(far) == 1 < len(rest) or per_day[far].sum() <= _FEW * n_rows
+            if is_little and len(far) < len(rest):
+                busy = rest
+                break
+        else:
+            break
+    return range(int(busy[0]), int(busy[-1]) + 1)
+
+
+def _parts(busy: NDArray[np.int64]) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    """Return the days before the first long gap with the rest, and those after the last one with the rest."""
+    gaps = np.diff(busy)
+    early = np.flatnonzero(gaps > np.clip(busy[-1] - busy[1:] + 1, _SHORT_GAP, _LONG_GAP))
+    late = np.flatnonzero(gaps > np.clip(busy[:-1] - busy[0] + 1, _SHORT_GAP, _LONG_GAP))
+    if len(early):
+        yield busy[: early[0] + 1], busy[early[0] + 1 :]
+    if len(late):
+        yield busy[late[-1] + 1 :], busy[: late[-1] + 1]
 
 
 # names of places that are kept apart: a column with more holds no places but numbers or texts

@@ -81,9 +81,9 @@ def _unusual(forecast: Forecast, series: Series) -> dict[int, str]:
                 "n": len(same),
             }
             found[bin] = (
-                gettext("%(share)s more events expected than on %(weekdays)s of the last %(n)s weeks.", **than)
+                gettext("%(share)s more expected than on %(weekdays)s of the last %(n)s weeks.", **than)
                 if gap > 0
-                else gettext("%(share)s fewer events expected than on %(weekdays)s of the last %(n)s weeks.", **than)
+                else gettext("%(share)s fewer expected than on %(weekdays)s of the last %(n)s weeks.", **than)
             )
     return found
 
@@ -99,7 +99,7 @@ def _busy(forecast: Forecast, series: Series) -> dict[int, str]:
     one = gettext(_STEPS.get(step, _PERIOD))
     return {
         bin: gettext(
-            "A busy %(step)s may come: %(chance)s chance of %(limit)s events or more, as one %(step)s in %(n)s had "
+            "A busy %(step)s may come: %(chance)s chance of %(limit)s or more in all, as one %(step)s in %(n)s had "
             "lately.",
             step=one,
             chance=figures(f"{100 * chance:.0f}%"),

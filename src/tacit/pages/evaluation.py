@@ -12,7 +12,7 @@ from tacit._base.extras import require
 from tacit._base.languages import ENGLISH, figures, gettext, in_its_language, message
 from tacit.domain import Domain
 from tacit.pages.embedding import chart_library, csv_link, json_for_script, policy, resource
-from tacit.pages.figures import LABORATORY, ON_PAGE, Palette, short_names
+from tacit.pages.figures import LABORATORY, ON_PAGE, Palette, chart_labels
 from tacit.pages.figures.charts import MOST_PLACES, finished, watermark
 from tacit.pages.figures.forecasts import DASHES
 from tacit.pages.page import write_page
@@ -107,7 +107,7 @@ def make_evaluation_page(
 ) -> Path:
     """Write an evaluation as one HTML file; every sheet says that it is not for publication."""
     charts: dict[str, Any] = {"rates": rates_chart(found, palette=ON_PAGE)}
-    names = short_names(found.domain.place.cells)
+    names = chart_labels(found.domain.place.cells)
     days = []
     for number_of, (day, counts) in enumerate(found.days.items()):
         largest = sorted(range(len(names)), key=lambda place: -counts[TRUTH][place])[:MOST_PLACES]

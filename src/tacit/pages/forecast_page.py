@@ -22,10 +22,10 @@ from tacit.forecast.past import series_of
 from tacit.forecast.tables import remarks_of
 from tacit.pages import forecast_sections as sections
 from tacit.pages.embedding import chart_library, csv_link, json_for_script, policy, resource
-from tacit.pages.figures import LABORATORY, ON_PAGE, outlines, points, short_names
+from tacit.pages.figures import LABORATORY, ON_PAGE, chart_labels, outlines, points, short_names
 from tacit.pages.figures.charts import MOST_PLACES
 from tacit.pages.figures.forecasts import FEW_BINS, leaderboard_chart, leads_chart
-from tacit.pages.page import common_parts, write_page
+from tacit.pages.page import common_parts, plural_of, write_page
 from tacit.pages.sections import without_rows
 from tacit.pages.tables import rows_in_words
 from tacit.pages.words import ahead, how_often, level_noun, moment, rounded_percent, sentence_case, step_noun
@@ -46,34 +46,39 @@ def make_forecast_page(
     series: Series | None = None,
     levels: tuple[float, float] = LEVELS,
     quantile: float = DEFAULT_QUANTILE,
-    per_crew: float = 1.0,
+    per_crew: float | None = None,
     holidays: Mapping[str, str] | None = None,
     public: Sequence[str] = (),
     importance: Mapping[str, float] | None = None,
     polygons: str | Path | Polygons | None = None,
     title: str | None = None,
+    noun: str | None = None,
     synthetic: str | None = None,
     language: str = ENGLISH,
 ) -> Path:
     """Write a forecast as one HTML file, complete in itself, beside what its release says of the past.
 
     ``series`` is that past where it is at hand (:func:`series_of` the release); else it is made again.
-    ``quantile`` and ``per_crew`` are what the table of crews begins with; a reader may choose others. ``holidays`` are
-    names by ISO date, ``public`` names what else the forecast was made of, ``importance`` what mattered for it.
+    ``per_crew``, how many events one crew handles in a period, asks for a table of crews, which begins with it and
+    with ``quantile``; a reader may choose others. ``holidays`` are names by ISO date, ``public`` names what else the
+    forecast was made of, ``importance`` what mattered for it. ``noun`` is what readers call one and many of the events,
+    "trip/trips".
     """
     if forecast.origin and forecast.origin != release.checksum:
         raise PlanMismatch("the forecast was made of another release. Pass the release it was made of.")
     if not 0 < levels[0] < levels[1] < 1:
         raise SettingError(f"levels must be two shares, the smaller first; got levels={levels}. Give (0.8, 0.95).")
     past = series_of(release) if series is None else series
-    views = sections.coming(forecast, release, past, levels, quantile, per_crew)
+    events = plural_of(noun)
+    views = sections.coming(forecast, release, past, levels, quantile, per_crew, events)
     shown = views[0]
     maps = sections.maps(shown, points(shown.places) if polygons is None else outlines(polygons, shown.places))
     often = [how_often(level) for level in levels]
     data = {
         "places": list(shown.places.cells),
-        "short": short_names(shown.places.cells),
+        "labels": chart_labels(shown.places.cells),
         "often": often,
+        "events": events,
         "charted": MOST_PLACES,
         "first": maps["first"],
         "views": [sections.view_data(view) for view in views],
@@ -96,13 +101,14 @@ def make_forecast_page(
             "shown": shown,
             "forecast": forecast,
             "step": step_noun(shown.step),
-            "short": data["short"],
+            "short": short_names(shown.places.cells),
             "charted": MOST_PLACES,
             "headline": sections.headline(shown),
             "maps": maps,
             "crews": sections.crews(shown),
             "kinds": sections.kinds(views),
             "often": often,
+            "events": events,
             "is_few": shown.n_bins <= FEW_BINS,
             "notable": [
                 {"label": moment(shown.labels[item.bin]), "reasons": item.reasons} for item in found[:_MOST_NOTABLE]

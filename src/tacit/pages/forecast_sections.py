@@ -55,7 +55,7 @@ class Coming:
     ``n_views`` is how many choices there are. ``past`` are the refined counts of the same, bins x (all together, then
     places), NaN where there is none. ``kept`` are the numbers of the places shown, ``levels`` the two levels of the
     intervals, the narrower first; ``quantile`` is how sure crews are to be enough, and ``per_crew`` how many events one
-    handles in a bin.
+    handles in a bin, none if nobody asked for crews. ``events`` is what readers call the events.
     """
 
     forecast: Forecast
@@ -64,7 +64,8 @@ class Coming:
     kept: NDArray[np.int64]
     levels: tuple[float, float]
     quantile: float
-    per_crew: float
+    per_crew: float | None
+    events: str
     level: str = ALL
     name: str = ""
     n_views: int = 1
@@ -108,7 +109,8 @@ def coming(
     series: Series,
     levels: tuple[float, float],
     quantile: float,
-    per_crew: float,
+    per_crew: float | None,
+    events: str,
 ) -> list[Coming]:
     """Choose what of a forecast a page shows, for each choice of kind: all kinds first; without kinds that alone."""
     found = forecast.by_kinds()
@@ -120,7 +122,7 @@ def coming(
     most_places = MOST_PLACES if len(views) == 1 else MOST_CELLS // (len(views) * TABLE_BINS)
     sizes = views[0][2].sums.means
     kept = np.sort(np.argsort(-sizes, kind="stable")[: min(MOST_PLACES, max(most_places, 1))])
-    asked = (kept, levels, quantile, per_crew)
+    asked = (kept, levels, quantile, per_crew, events)
     return [
         Coming(part, release, _past(release, series, level, name), *asked, level, name, len(views))
         for level, name, part in views
@@ -150,7 +152,7 @@ def headline(shown: Coming) -> list[dict[str, str]]:
         together = gettext(
             "All %(places)s and %(kinds)s together.", places=places, kinds=plural(level_noun(kind.level))
         )
-    events = events_of(gettext("events"), shown.level, shown.name)
+    events = events_of(shown.events, shown.level, shown.name)
     name = gettext("%(events)s expected %(when)s", events=events, when=_on(labels[0]))
     items = [_figure(name, first, shown, together)]
     if shown.n_bins > 1:
@@ -158,12 +160,12 @@ def headline(shown: Coming) -> list[dict[str, str]]:
         items.append(_figure(gettext("in %(horizon)s", horizon=shown.horizon), whole, shown, together))
         top = int(np.argmax(forecast.totals.means))
         if top > 0 and forecast.totals.means[top] > 1.02 * np.median(forecast.totals.means):
-            remark = gettext("The busiest %(place)s.", place=step_noun(shown.step))
+            remark = gettext("The largest number expected for one %(place)s.", place=step_noun(shown.step))
             items.append(_figure(_on(labels[top]), part_of(forecast.totals, [top]), shown, remark))
     if place.n_cells > 1:
         busiest = int(np.argmax(forecast.counts.means[0]))
         where = gettext("in %(place)s", place=place.cells[busiest])
-        remark = gettext("The busiest %(place)s.", place=level_noun(place.level))
+        remark = gettext("The largest number expected for one %(place)s.", place=level_noun(place.level))
         items.append(_figure(f"{where} {_on(labels[0])}", part_of(forecast.counts, (0, [busiest])), shown, remark))
     return items
 
@@ -265,8 +267,13 @@ def specs(shown: Coming) -> dict[str, Any]:
     return {name: without_rows(chart, "past", "fan", "places", "picked") for name, chart in charts.items()}
 
 
-def crews(shown: Coming) -> dict[str, Any]:
-    """Return counts that are not exceeded with each probability on offer, and the crews for the one asked for."""
+def crews(shown: Coming) -> dict[str, Any] | None:
+    """Return counts that are not exceeded with each probability on offer, and the crews for the one asked for.
+
+    None where nobody asked for crews.
+    """
+    if shown.per_crew is None:
+        return None
     n_bins = min(shown.n_bins, 24 if shown.step == "hour" else TABLE_BINS)
     forecast, kept = shown.forecast, shown.kept
     each, total = (part_of(one, slice(n_bins)) for one in (forecast.counts, forecast.totals))
@@ -294,12 +301,13 @@ def crews(shown: Coming) -> dict[str, Any]:
 
 def view_data(shown: Coming) -> dict[str, Any]:
     """Return all numbers of one choice of kind that the page's script draws."""
-    found = {
+    needed = crews(shown)
+    found: dict[str, Any] = {
         "name": shown.name,
         "maps": map_periods(shown),
         "past": past(shown),
         "fan": fan(shown),
-        "crews": crews(shown)["counts"],
+        "crews": None if needed is None else needed["counts"],
     }
     return found if shown.n_views == 1 else found | {"headline": headline(shown)}
 

@@ -29,7 +29,7 @@ from tacit.events.places import Polygons
 from tacit.pages import sections, tables
 from tacit.pages.answers import answers, with_limits
 from tacit.pages.embedding import chart_library, json_for_script, messages_of, policy, resource
-from tacit.pages.figures import LABORATORY, outlines, points, short_names
+from tacit.pages.figures import LABORATORY, chart_labels, outlines, points, short_names
 from tacit.pages.figures.charts import MOST_PLACES
 from tacit.pages.laboratory import laboratory
 from tacit.pages.selection import RECENT_DAYS, select
@@ -82,7 +82,7 @@ def make_page(
     maps = sections.maps(selection, drawing)
     data = {
         "places": list(selection.places.cells),
-        "short": short_names(selection.places.cells),
+        "labels": chart_labels(selection.places.cells),
         "level": percent(release.level),
         "unit": events,
         "charted": MOST_PLACES,
@@ -122,7 +122,7 @@ def make_page(
             "selection": selection,
             "events": events,
             "has_switch": data["measured"] is not None,
-            "short": data["short"],
+            "short": short_names(selection.places.cells),
             "view": selection.all_kinds,
             "kinds": sections.kinds(selection),
             "headline": sections.headline(selection, selection.all_kinds),

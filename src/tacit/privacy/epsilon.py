@@ -50,6 +50,15 @@ def check_epsilon(epsilon: float) -> None:
         )
 
 
+def largest_belief(epsilon: float, n_values: int) -> float:
+    """Return the most that anyone can believe in one of ``n_values`` values that were equally likely to them before.
+
+    >>> round(largest_belief(2 * math.log(3), 17), 12)
+    0.36
+    """
+    return 1 / (1 + (n_values - 1) * math.exp(-epsilon))
+
+
 @lru_cache(maxsize=4096)
 def log_of_ratio(ratio: Fraction) -> float:
     """Return the smallest float that is not below ``ln(ratio)``.

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import csv
+import io
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, Final
 
+from tacit._base.extras import require
 from tacit._base.validation import check_one_of
 from tacit.domain import Domain, Gazetteer, KindAxis, PlaceAxis, TimeAxis
 from tacit.domain.step import When, parse_period
@@ -19,6 +22,7 @@ from tacit.plan import Plan
 from tacit.privacy.unit import Unit
 
 FRAME: Final = "frame"
+_INDEX: Final = "__index_level_"  # how a column begins that pandas makes of the numbers of rows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,6 +101,20 @@ def day_of(when: When | None, setting: str) -> str:
     return (period.end - timedelta(days=1)).date().isoformat()
 
 
+def check_stretch(first: str | None, last: str | None, step: str) -> None:
+    """Refuse days that end before they begin, or that cut a period: the next stretch could not go on with it.
+
+    A day that is not known yet is None.
+    """
+    if first is not None and last is not None and last < first:
+        raise SettingError(f"last must not be before first; got first={first}, last={last}. Name a later last day.")
+    axis = TimeAxis.between(first or last or "", last or first, step=step)
+    is_cut = (first is not None and axis.covered_from is not None, last is not None and axis.covered_until is not None)
+    if any(is_cut):
+        got = ", ".join(f"{name}={day}" for name, day in (("first", first), ("last", last)) if day is not None)
+        raise SettingError(f"first and last must begin and end a {step}; got {got}. Choose others.")
+
+
 def described_as(
     events: object,
     named: Mapping[str, str | None],
@@ -134,9 +152,11 @@ def places_of(given: Any, source: SourceDescription) -> PlaceAxis:
         return given
     if isinstance(given, str | Path):
         given = Gazetteer.read(given) if Path(given).is_file() else Gazetteer.builtin(str(given))
+    elif is_table(given):
+        given = _table_of(given, "places")
     if isinstance(given, Gazetteer):
         return PlaceAxis.from_gazetteer(given, "region" if "region" in given.levels else given.levels[0])
-    return PlaceAxis.of(map(str, given))
+    return PlaceAxis.of(_names_of(given, "places"))
 
 
 def kinds_of(given: Any) -> KindAxis | None:
@@ -145,6 +165,34 @@ def kinds_of(given: Any) -> KindAxis | None:
     if isinstance(given, str | Path):
         of = "kinds"
         given = Gazetteer.read(given, of=of) if Path(given).is_file() else Gazetteer.builtin(str(given), of)
+    elif is_table(given):
+        given = _table_of(given, "kinds")
     if isinstance(given, Gazetteer):
         return KindAxis.from_gazetteer(given, given.levels[0])
-    return KindAxis.of(map(str, given))
+    return KindAxis.of(_names_of(given, "kinds"))
+
+
+def is_table(given: object) -> bool:
+    """Return whether something is a frame of pandas, polars or Arrow, by what these have in common."""
+    return hasattr(given, "__arrow_c_stream__") and hasattr(given, "columns")
+
+
+def _table_of(frame: Any, of: str) -> Gazetteer:
+    """Read a frame as the file of a table is read: columns are found by their names."""
+    table = require("pyarrow", extra="events").table(frame)
+    columns = {name: table[name].to_pylist() for name in table.column_names if not name.startswith(_INDEX)}
+    written = io.StringIO()
+    csv.writer(written).writerows([columns.keys(), *zip(*columns.values(), strict=True)])
+    return Gazetteer.from_text(written.getvalue(), name=of, of=of)
+
+
+def _names_of(given: Any, of: str) -> list[str]:
+    """Return the names of a list; what is no list of names is refused."""
+    is_listed = isinstance(given, Iterable) and not isinstance(given, Mapping | bytes)
+    names = [name.as_py() if hasattr(name, "as_py") else name for name in given] if is_listed else []
+    if not names or not all(isinstance(name, str | int) for name in names):
+        raise SettingError(
+            f"{of} must be a list of names, a table (a frame, a CSV file, a Gazetteer) or an axis; got a "
+            f"{type(given).__name__}. Give one of these."
+        )
+    return list(map(str, names))

@@ -10,9 +10,11 @@ from typing import Final
 from tacit._base.sentences import listed
 from tacit.counts.provenance import Provenance
 from tacit.domain import Domain
-from tacit.events.badrows import BadRowSummary, share_lost
+from tacit.errors import TacitError
+from tacit.events.badrows import BadRowSummary, Reason, share_lost
 from tacit.mechanisms.planner import CURATOR, NOBODY, choose
 from tacit.plan import Plan
+from tacit.privacy.epsilon import largest_belief
 from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.unit import Unit
 from tacit.randomness.laplace import laplace_variance
@@ -24,12 +26,18 @@ USUAL_EPSILONS: Final = (0.5, 1.0, 2.0, 4.0)
 
 @dataclass(frozen=True, slots=True)
 class ExpectedError:
-    """The standard error of one place's count, in one period and in thirty of them, had someone been trusted so."""
+    """The standard error of one place's count, in one period and in thirty of them, had someone been trusted so.
+
+    Whoever held ``n_values`` equally likely before, the places of an event or that one is there and that it is not, can
+    believe in one of them at most so much afterwards as ``belief`` says; a statement says the same.
+    """
 
     trust: str
     unit: str
     one: float
     thirty: float
+    n_values: int
+    belief: float
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -37,7 +45,8 @@ class Preview:
     """What is about to be published: exact figures of the rows, never to be published themselves.
 
     ``unknown`` names places that the events have and the plan has not, with their numbers of rows. The last ``n_empty``
-    periods have no event. ``prior`` is what other entries about the same days promise already.
+    periods have no event, ``n_busy`` of them have one; it is None where the time is hidden. ``prior`` is what other
+    entries about the same days promise already. ``refusal`` is why it will not be published; none if it can be.
     """
 
     plan: Plan
@@ -49,9 +58,21 @@ class Preview:
     bad_rows: BadRowSummary = field(repr=False)
     unknown: tuple[tuple[str, int], ...] = field(repr=False)
     n_empty: int = field(repr=False)
+    n_busy: int | None = field(default=None, repr=False)
     prior: Guarantee = field(default_factory=Guarantee)
     ledger: Path | None = None
     is_new_ledger: bool = False
+    refusal: TacitError | None = field(default=None, repr=False)
+
+    @property
+    def n_of_other_days(self) -> int:
+        """The rows of other days, and those that conditions left out."""
+        return self.n_left_out + self.bad_rows.counts.get(Reason.OUTSIDE_TIME, 0)
+
+    @property
+    def fallen(self) -> BadRowSummary:
+        """The rows of these days that fall out, and why."""
+        return self.bad_rows.without(Reason.OUTSIDE_TIME)
 
     @property
     def lost(self) -> float:
@@ -81,23 +102,26 @@ class Preview:
         """How large errors to expect at the plan's epsilon if nobody, or a curator, is trusted."""
         bins = self.plan.domain.time.range(self.first, self.last)
         domain = self.plan.domain.with_end(len(range(bins.stop)[bins]))
-        return expected_errors(domain, self.plan.protected_unit, self.plan.epsilon, self.n_events)
+        return expected_errors(domain, self.plan.protected_unit, self.plan.epsilon, self.n_events, self.n_busy)
 
 
-def expected_errors(domain: Domain, unit: Unit, epsilon: float, n_events: int) -> tuple[ExpectedError, ...]:
+def expected_errors(
+    domain: Domain, unit: Unit, epsilon: float, n_events: int, n_busy: int | None
+) -> tuple[ExpectedError, ...]:
     """Return the standard errors of single counts for devices, for a curator, and for persons where the unit is one.
 
-    Devices hide place and kind on a public period; a curator's counts are flat. Trees and smoothing err less over
-    longer periods.
+    Devices hide place and kind on a public period, of which ``n_busy`` have the events: periods without any, which a
+    wrong first day adds, must not make errors look small. A curator's counts are flat. Trees and smoothing err less
+    over longer periods.
     """
     found = []
     n_bins, n_hidden = domain.shape
     if n_hidden > 1:
-        best, n_reports = choose(n_hidden, epsilon).candidate, max(1, round(n_events / n_bins))
-        found.append((NOBODY, Unit(), replace(best, n_reports=n_reports).mean_variance))
+        best, n_reports = choose(n_hidden, epsilon).candidate, max(1, round(n_events / max(1, n_busy or n_bins)))
+        found.append((NOBODY, Unit(), replace(best, n_reports=n_reports).mean_variance, n_hidden))
     units = [Unit(), *([unit] if unit.is_of_a_person else [])]
-    found += [(CURATOR, one, laplace_variance(epsilon / one.sensitivity)) for one in units]
+    found += [(CURATOR, one, laplace_variance(epsilon / one.sensitivity), 2) for one in units]
     return tuple(
-        ExpectedError(trust, str(whom), math.sqrt(variance), math.sqrt(30 * variance))
-        for trust, whom, variance in found
+        ExpectedError(trust, str(whom), math.sqrt(variance), math.sqrt(30 * variance), n, largest_belief(epsilon, n))
+        for trust, whom, variance, n in found
     )

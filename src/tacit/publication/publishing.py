@@ -8,20 +8,16 @@ by the same call: the ledger knows what is paid, and files that are there are no
 
 from __future__ import annotations
 
-import hashlib
-import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
-from tacit import __version__
-from tacit._base.languages import ENGLISH, LANGUAGES, gettext, speaking
+from tacit._base.languages import ENGLISH, LANGUAGES
 from tacit._base.validation import check_one_of
-from tacit.collection.curating import CountedEvents, curate_events
+from tacit.collection.curating import CountedEvents, curate_events, refusal_of
 from tacit.collection.randomizing import ReadEvents, is_interrupted, randomize_events
-from tacit.collection.tallying import estimate_tally, tally_reports
 from tacit.collection.wire import ReportFile
 from tacit.domain import Domain, Gazetteer, KindAxis, PlaceAxis, TimeAxis
 from tacit.domain.step import When
@@ -29,28 +25,29 @@ from tacit.errors import DataError, Remedy, SettingError
 from tacit.events import Events, Reason, SourceDescription, names_in, open_events
 from tacit.events.badrows import check_loss
 from tacit.events.reader import Progress
-from tacit.forecast.forecast import horizon_of
-from tacit.mechanisms.planner import CURATOR, NOBODY, Wanted
-from tacit.pages import make_page, make_statement_page
-from tacit.pages.forecast_page import make_forecast_page
+from tacit.mechanisms.planner import CURATOR, Wanted
 from tacit.pages.page import plural_of
-from tacit.pages.words import ahead as in_words
 from tacit.plan import Plan
 from tacit.privacy.budget import Budget
 from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.ledger import Ledger, default_ledger
 from tacit.privacy.unit import Unit
-from tacit.publication.agreement import AGREED, Agreement
-from tacit.publication.beginning import FRAME, Beginning, day_of, described_as, kinds_of, places_of
+from tacit.publication.agreement import AGREED, Agreement, check_same, counted_in
+from tacit.publication.beginning import (
+    FRAME,
+    Beginning,
+    check_stretch,
+    day_of,
+    described_as,
+    kinds_of,
+    places_of,
+)
 from tacit.publication.preview import Preview
-from tacit.publication.publication import RELEASE, Publication
-from tacit.release import Release, join
-from tacit.release.restating import stated_now
-from tacit.release.signing import SigningKey, signer_of, signing_key
+from tacit.publication.publication import Publication
+from tacit.publication.writing import Folder, check_folder, check_key, folder_name
+from tacit.release import Release
+from tacit.release.signing import SigningKey, signing_key
 
-_OWN: Final = re.compile(r"(plan(-.+)?\.toml|(counts|reports)-.+\.(parquet|reports)|\..*)")
-_WRITTEN: Final = ("counts.csv", "page.html", "statement.html")
-_SLUG: Final = re.compile(r"[^\w.-]+")
 Look = Callable[[Preview], None]
 
 
@@ -129,14 +126,14 @@ def publish(
         progress=progress,
         begin=begin or (lambda _: None),
     )
-    work.check_key()
+    check_key(work.root, work.key)
     plural_of(noun)  # refused before anything is paid
     check_one_of(LANGUAGES, language=language or ENGLISH)
     agreed = Agreement.read(work.root)
     protected = Unit(unit) if isinstance(unit, str) else unit
     named: dict[str, Any] = {"time": time, "place": place, "kind": kind, "count": count, "user": user}
     if agreed is None:
-        _check_folder(work.root)
+        check_folder(work.root)
         source = described_as(events, named, date_format, description, zone)
         agreed = Agreement(data_set, source, tuple(where)).shown_as(language, title, noun)
         begun = Beginning(
@@ -156,7 +153,7 @@ def publish(
         stretch = (begun.first, day_of(last, "last"))
         agreed = work.new_stretch(agreed, begun.plan(source, stretch[1], data_set), stretch)
     else:
-        plan = work.plan_of(agreed, agreed.stretches[-1])
+        plan = agreed.plan(work.root)
         given = named | {
             "data_set": data_set,
             "epsilon": epsilon,
@@ -169,14 +166,12 @@ def publish(
             "unit": protected,
             "delta": delta,
             "private": None if private is None else tuple(private),
-            "places": None if places is None else places_of(places, agreed.source).cells,
-            "kinds": None if (axis := kinds_of(kinds)) is None else axis.cells,
+            "places": None if places is None else counted_in(places_of(places, agreed.source)),
+            "kinds": counted_in(kinds_of(kinds)),
         }
-        _check_same(agreed, given, plan)
+        check_same(agreed, given, plan)
         end = agreed.stretches[-1][1]
-        until = end if last is None else day_of(last, "last")
-        if until < end:
-            raise SettingError(f"last must not be before {end}, up to which the publication goes; got last={until}.")
+        until = end if last is None else agreed.check_end(day_of(last, "last"))
         agreed = work.finished(agreed.shown_as(language, title, noun))
         if until > end:
             agreed = work.next_stretch(agreed, until)
@@ -200,19 +195,9 @@ class _Publishing:
     progress: Progress | None
     begin: Callable[[str], None]
 
-    def check_key(self) -> None:
-        """Refuse to replace a signed release by one that is not, or that another key signs."""
-        path = self.root / RELEASE
-        signer = signer_of(path) if path.is_file() else ""
-        if signer and (self.key is None or self.key.public != signer):
-            raise SettingError(
-                f"the release in {self.root} is signed with the key {signer}. Sign the next one with it too: sign_with "
-                "must be its private file."
-            )
-
     def new_stretch(self, agreed: Agreement, plan: Plan, stretch: tuple[str, str]) -> Agreement:
         """Publish one more stretch of time under a plan; nothing is written before it is agreed on."""
-        _check_whole(plan.domain.time, stretch)
+        check_stretch(*stretch, plan.domain.time.step)
         longer = replace(agreed, stretches=(*agreed.stretches, stretch))
 
         def agree() -> None:
@@ -238,7 +223,7 @@ class _Publishing:
 
     def next_stretch(self, agreed: Agreement, last: str) -> Agreement:
         """Publish the days up to ``last``, as privately as those before."""
-        before = self.plan_of(agreed, agreed.stretches[-1])
+        before = agreed.plan(self.root)
         stretch = (_after(agreed.stretches[-1][1]), last)
         if not before.is_central:
             if "time" in before.private:
@@ -260,13 +245,8 @@ class _Publishing:
     def finished(self, agreed: Agreement) -> Agreement:
         """Take up what an interrupted run left: stretches that were agreed on and not made."""
         for stretch in agreed.stretches:
-            self._make(agreed, self.plan_of(agreed, stretch), stretch, lambda: None)
+            self._make(agreed, agreed.plan(self.root, stretch), stretch, lambda: None)
         return agreed
-
-    def plan_of(self, agreed: Agreement, stretch: tuple[str, str]) -> Plan:
-        """Return the plan that a stretch was made under."""
-        own = self.root / f"plan-{stretch[0]}.toml"
-        return Plan.read(own if own.exists() else self.root / "plan.toml")
 
     def _plan_file(self, plan: Plan, first: str) -> Path:
         return self.root / (f"plan-{first}.toml" if plan.is_central else "plan.toml")
@@ -356,7 +336,8 @@ class _Publishing:
     def _show(
         self, agreed: Agreement, plan: Plan, stretch: tuple[str, str], read: ReadEvents | CountedEvents, events: Events
     ) -> None:
-        """Show what is about to be published, and refuse what loses too many rows."""
+        """Show what is about to be published and why it would be refused, and refuse it then."""
+        refusal = refusal_of(lambda: self._check_rows(stretch, read)) or read.refusal
         if self.look is not None:
             unknown: tuple[tuple[str, int], ...] = ()
             if Reason.UNKNOWN_PLACE in read.bad_rows.counts and agreed.source.place is not None:
@@ -372,11 +353,18 @@ class _Publishing:
                     bad_rows=read.bad_rows,
                     unknown=unknown,
                     n_empty=0 if read.last_bin is None else self._bins(plan, stretch).stop - 1 - read.last_bin,
+                    n_busy=read.n_busy,
                     prior=self._prior(agreed, plan, stretch),
                     ledger=None if self.book is None else self.book.path,
                     is_new_ledger=self.book is not None and self.book.is_new,
+                    refusal=refusal,
                 )
             )
+        if refusal is not None:
+            raise refusal
+
+    def _check_rows(self, stretch: tuple[str, str], read: ReadEvents | CountedEvents) -> None:
+        """Refuse what loses too many rows, and what has no event."""
         check_loss(read, is_accepted=self.accept_loss)
         if not read.n_events and not self.accept_loss:
             found = f"no event lies between {stretch[0]} and {stretch[1]} in a known place"
@@ -412,111 +400,11 @@ class _Publishing:
 
     def written(self, agreed: Agreement, *, days_ahead: int) -> Publication:
         """Write release, page, statement and forecast of all stretches together, unless they are there already."""
-        plan = self.plan_of(agreed, agreed.stretches[-1])
-        paths = [self._file(self.plan_of(agreed, stretch), stretch[0]) for stretch in agreed.stretches]
-        ledger = None if self.book is None else self.book.path
-        self.begin("Estimating counts")
-        if plan.is_central:
-            release = join([stated_now(Release.read(path), ledger) for path in paths])
-        else:
-            last = plan.domain.time.range(None, agreed.stretches[-1][1]).stop
-            estimate = estimate_tally(tally_reports(paths, plan), replace(plan, domain=plan.domain.with_end(last)))
-            release = stated_now(Release.of(plan, estimate), ledger)
-        made, heading, noun = Publication(release, self.root), agreed.title or agreed.data_set, agreed.noun or None
-        read = paths if self.polygons is None else [*paths, Path(self.polygons)]
-        said = [heading, agreed.noun, agreed.language, str(days_ahead), __version__]
-        parts = [*map(_digest, read), release.statement.text(), *said]
-        parts += [] if self.key is None else [self.key.public]
-        pages = hashlib.sha256("\n".join(parts).encode()).hexdigest()
-        if agreed.pages == pages and all((self.root / name).exists() for name in (RELEASE, *_WRITTEN)):
-            return made
-        release.write(self.root / RELEASE, sign_with=self.key)
-        release.write(self.root / "counts.csv")
-        self.begin("Making the page")
-        language = agreed.language
-        make_page(release, self.root / "page.html", title=heading, polygons=self.polygons, noun=noun, language=language)
-        make_statement_page(release, self.root / "statement.html", title=heading, language=language)
-        if days_ahead and "time" not in (plan.private if not plan.is_central else ()):
-            self._forecast(made, days_ahead, heading, language)
-        replace(agreed, pages=pages).write(self.root)
-        return made
-
-    def _forecast(self, made: Publication, days: int, title: str, language: str) -> None:
-        """Write the page of a forecast, where the past is long enough for one."""
-        path = self.root / "forecast.html"
-        self.begin(f"Forecasting {days} days")
-        try:
-            horizon_of(f"{days} days", made.release.domain.time)
-            ahead = made.forecast(days)
-        except SettingError:  # too few periods, or periods longer than what was asked for
-            path.unlink(missing_ok=True)
-            return
-        with speaking(language):
-            heading = gettext("%(heading)s: %(text)s", heading=title, text=in_words(days, "day"))
-        make_forecast_page(ahead, made.release, path, title=heading, language=language)
-
-
-def folder_name(name: str) -> str:
-    """Return the name of the folder of a publication, from that of its data set."""
-    return _SLUG.sub("-", name.strip()).strip("-.") or "publication"
-
-
-def _digest(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _check_folder(root: Path) -> None:
-    """Refuse a file, and a folder that holds other things than what an interrupted beginning leaves."""
-    if root.exists() and not root.is_dir():
-        raise SettingError(f"folder must be a folder, or be free; {root} is a file. Name another.")
-    if root.exists() and any(not _OWN.fullmatch(path.name) for path in root.iterdir()):
-        raise SettingError(
-            f"{root} holds other files, which a publication could overwrite.", remedy=Remedy.PUBLISH_ELSEWHERE
-        )
-
-
-def _check_whole(time: TimeAxis, stretch: tuple[str, str]) -> None:
-    """Refuse a stretch that cuts a period: the next one could not go on with it."""
-    axis = TimeAxis.between(*stretch, step=time.step, zone=time.zone)
-    if axis.covered_from is not None or axis.covered_until is not None:
-        raise SettingError(
-            f"first and last must begin and end a {time.step}; got first={stretch[0]}, last={stretch[1]}. "
-            "Choose others."
-        )
+        plan = agreed.plan(self.root)
+        paths = [self._file(agreed.plan(self.root, stretch), stretch[0]) for stretch in agreed.stretches]
+        folder = Folder(self.root, agreed, self.polygons, days_ahead, self.key, self.begin)
+        return folder.written(plan, paths, ledger=None if self.book is None else self.book.path)
 
 
 def _after(day: str) -> str:
     return (date.fromisoformat(day) + timedelta(days=1)).isoformat()
-
-
-def _check_same(agreed: Agreement, given: Mapping[str, Any], plan: Plan) -> None:
-    """Refuse settings that are not those that the publication began with."""
-    said = {
-        "data_set": agreed.data_set,
-        "where": agreed.where or None,
-        "epsilon": plan.epsilon,
-        "trust": CURATOR if plan.is_central else NOBODY,
-        "zone": plan.domain.time.zone,
-        "step": plan.domain.time.step,
-        "first": agreed.stretches[0][0],
-        "unit": plan.protected_unit,
-        "target": None,
-        "delta": plan.delta or None,
-        "private": plan.private,
-        "places": plan.domain.place.cells,
-        "kinds": None if plan.domain.kind is None else plan.domain.kind.cells,
-        **{role: getattr(agreed.source, role) for role in ("time", "place", "kind", "count", "user")},
-    }
-    for name, value in given.items():
-        if value is not None and value != said[name]:
-            raise SettingError(
-                f"{name} must be as the publication began, {_shown(said[name])}; got {name}={_shown(value)}. "
-                "Leave it out.",
-                remedy=Remedy.PUBLISH_ELSEWHERE,
-            )
-
-
-def _shown(value: Any) -> str:
-    """A setting for a message: of a long list its length alone."""
-    return f"{len(value)} names" if isinstance(value, tuple) and len(value) > 3 else str(value)

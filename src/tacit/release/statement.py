@@ -14,7 +14,7 @@ from tacit.errors import FormatError
 from tacit.plan import CENTRAL, Plan
 from tacit.privacy.cost import Cost
 from tacit.privacy.device import DeviceFigures
-from tacit.privacy.epsilon import largest_rho
+from tacit.privacy.epsilon import largest_belief, largest_rho
 from tacit.privacy.guarantee import USUAL_DELTA, Guarantee, added_or_removed
 from tacit.privacy.questions import NOTHING, PRESENCE, REPLACEMENT, person_in
 from tacit.privacy.unit import Unit
@@ -236,7 +236,7 @@ class PrivacyStatement:
     @property
     def largest_belief(self) -> float:
         """The most an attacker can believe in a value after the report, having held all values equally likely."""
-        return 1.0 if self.is_void else self.odds / (self.odds + self.n_alternatives - 1)
+        return 1.0 if self.is_void else largest_belief(self.total_epsilon, self.n_alternatives)
 
     @property
     def n_alternatives(self) -> int:

@@ -13,8 +13,9 @@ from tacit.counts.provenance import Provenance
 from tacit.counts.tally import Tally
 from tacit.domain import Domain, PlaceAxis, TimeAxis
 from tacit.mechanisms.registry import MECHANISMS, mechanism_of, plan_for
-from tacit.pages.figures import EPSILONS, choices, errors_by, largest_belief, standard_error_at
+from tacit.pages.figures import EPSILONS, choices, errors_by, standard_error_at
 from tacit.pages.figures.accuracy import ORACLES
+from tacit.privacy.epsilon import largest_belief
 from tacit.release import Release
 
 

@@ -7,7 +7,7 @@
 >>> chart.save("besancon.svg")                                   # doctest: +SKIP
 """
 
-from tacit.pages.figures.accuracy import EPSILONS, Choice, Errors, choices, errors_by, largest_belief, standard_error_at
+from tacit.pages.figures.accuracy import EPSILONS, Choice, Errors, choices, errors_by, standard_error_at
 from tacit.pages.figures.charts import (
     LABORATORY,
     ON_PAGE,
@@ -25,6 +25,7 @@ from tacit.pages.figures.maps import (
     UNSURE,
     Outlines,
     TileMap,
+    chart_labels,
     first_shade,
     outlines,
     points,
@@ -47,6 +48,7 @@ __all__ = [
     "Outlines",
     "Palette",
     "TileMap",
+    "chart_labels",
     "choices",
     "choices_chart",
     "coarser_steps",
@@ -54,7 +56,6 @@ __all__ = [
     "counts_in_all",
     "errors_by",
     "first_shade",
-    "largest_belief",
     "outlines",
     "places_chart",
     "points",

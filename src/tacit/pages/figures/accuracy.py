@@ -30,7 +30,7 @@ from tacit.counts.oracle_distributions import (
     mean_variance,
 )
 from tacit.privacy.cost import Cost
-from tacit.privacy.epsilon import logistic_threshold
+from tacit.privacy.epsilon import largest_belief, logistic_threshold
 from tacit.randomness.bernoulli import COIN
 from tacit.release import PrivacyStatement, Release
 
@@ -86,11 +86,6 @@ def standard_error_at(epsilon: float, n_reports: float) -> float:
     """
     per_report = _rappor_distribution(epsilon, 1).variances(np.ones(1))[0]
     return math.sqrt(float(per_report) * n_reports)
-
-
-def largest_belief(epsilon: float, n_values: int) -> float:
-    """Return the most anyone can believe in one of ``n_values`` values they held equally likely before."""
-    return 1 / (1 + (n_values - 1) * math.exp(-epsilon))
 
 
 def errors_by(release: Release, step: str) -> Errors | None:

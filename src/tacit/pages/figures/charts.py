@@ -81,7 +81,7 @@ _ROW_HEIGHT: Final = 30  # pixels: a line of 12 and room to point at it; halved,
 _TILE: Final = 110  # pixels: a name of fifteen letters; halved, names are cut
 NUMBER: Final = ",~f"
 # on a narrow page names give way to bars; outside of a page the container has no size
-_NAME_WIDTH: Final = "containerSize()[0] < 420 ? 140 : 170"
+_NAME_WIDTH: Final = "containerSize()[0] < 420 ? 150 : 170"
 # English dates as Vega writes them; French ones have the day before the month, and hours up to 24
 _TIME_FORMATS: Final[dict[str, dict[str, Any]]] = {
     ENGLISH: {},

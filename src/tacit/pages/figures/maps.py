@@ -28,6 +28,7 @@ HIDDEN: Final = {SUPPRESSED: -2, MISSING: -3}
 # limits of shades that read well; fewer make coarser classes
 _NICE: Final = (1.0, 1.5, 2.0, 3.0, 5.0, 7.0)
 _SHORT_WORD: Final = 3  # letters of CA, CC, du, des; longer words are names
+_LONGEST_LABEL: Final = 22  # letters, 150 pixels: half would cut most names, twice as many leave no room for bars
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +97,22 @@ def short_names(names: Sequence[str]) -> list[str]:
         if is_shortened and sum(f" {name.lower()} " in other for other in words) > 1:
             return list(names)
     return short if len(set(short)) == len(names) else list(names)
+
+
+def chart_labels(names: Sequence[str]) -> list[str]:
+    """Return short names that fit beside a bar: of long ones the middle is left out, as long as all stay different.
+
+    >>> chart_labels(["Golden Gate Park Conservatory at 4th", "Golden Gate Park Conservatory at Bay", "Pier"])
+    ['Golden Gate…tory at 4th', 'Golden Gate…tory at Bay', 'Pier']
+    """
+    short = short_names(names)
+    fitting = [
+        name
+        if len(name) <= _LONGEST_LABEL
+        else f"{name[: _LONGEST_LABEL // 2].rstrip()}…{name[-(_LONGEST_LABEL // 2) :]}"
+        for name in short
+    ]
+    return fitting if len(set(fitting)) == len(set(short)) else short
 
 
 def _without_start(name: str) -> str:

@@ -22,7 +22,7 @@
   }
 
   function said(heading, value, limits) {
-    const text = say("about %(n)s events; %(spans)s.", { n: expected(value), spans: spans(limits) });
+    const text = say("about %(n)s %(events)s; %(spans)s.", { n: expected(value), events: data.events, spans: spans(limits) });
     return say("%(heading)s: %(text)s", { heading, text });
   }
 
@@ -80,7 +80,7 @@
     rows: () => {
       const period = mapPeriod();
       const rows = data.places.map((place, i) => ({
-        place, name: data.short[i], estimate: period.expected[i], shown: period.expected[i], reliable: true,
+        place, name: data.labels[i], estimate: period.expected[i], shown: period.expected[i], reliable: true,
         lower: period.lower[0][i], upper: period.upper[0][i],
       }));
       return { places: rows.sort((a, b) => b.estimate - a.estimate).slice(0, data.charted) };
@@ -116,6 +116,7 @@
   // Crews: how many are enough, from the counts that are not exceeded so often
 
   function drawCrews() {
+    if (!byId("crews")) return;
     const counts = view().crews[byId("quantile").value];
     const perCrew = Number(byId("per-crew").value);
     const isRight = Number.isFinite(perCrew) && perCrew > 0;
@@ -167,8 +168,10 @@
   }
   byId("place").addEventListener("change", (event) => choosePlace(Number(event.target.value)));
   watchKinds(() => state.view, chooseKind);
-  byId("quantile").addEventListener("change", drawCrews);
-  byId("per-crew").addEventListener("input", drawCrews);
+  if (byId("crews")) {
+    byId("quantile").addEventListener("change", drawCrews);
+    byId("per-crew").addEventListener("input", drawCrews);
+  }
 
   choosePlace(0);
   drawCrews();

@@ -144,7 +144,7 @@
     const truth = withTruth ? data.laboratory[state.view].periods[state.period] : null;
     return data.places
       .map((place, i) => ({
-        place, number: i, name: data.short[i], estimate: period.estimate[i], lower: period.lower[i], upper: period.upper[i],
+        place, number: i, name: data.labels[i], estimate: period.estimate[i], lower: period.lower[i], upper: period.upper[i],
         shown: period.estimate[i] === null ? null : clamp(period.estimate[i], period.lower[i], period.upper[i]),
         reliable: period.reliable[i], word: hidden(period, i) || null,
         ...(truth ? { truth: truth[i] } : {}),

@@ -244,6 +244,16 @@ class Ledger:
         }
         return self.spend(**asked, **settings), False
 
+    def can_resume(
+        self, *, data_set: str, release: str, cost: Cost, days: Mapping[str, bytes] | None, input_digest: bytes
+    ) -> bool:
+        """Return whether an interrupted release of these very events would be taken up, at no further cost."""
+        if self.is_unfinished(data_set, release):
+            with suppress(DataError):
+                self.resume(data_set=data_set, release=release, cost=cost, days=days, input_digest=input_digest)
+                return True
+        return False
+
     def is_unfinished(self, data_set: str, release: str) -> bool:
         """Return whether a spend for this release has a key that is not wiped."""
         return any(
@@ -403,6 +413,7 @@ class Ledger:
         spans_lines: bool = False,
         tells_kinds: bool = False,
         zone: str = "",
+        dry_run: bool = False,
     ) -> Randomization:
         """Record a randomization before its noise is drawn, or refuse one of events that were randomized already.
 
@@ -425,12 +436,14 @@ class Ledger:
 
         ``counts_digest`` stands for the exact counts. With one, the ledger keeps a secret from which the reports of
         these counts are drawn (:meth:`report_secret`) until they are written (:meth:`finish_randomization`).
+
+        A dry run refuses the same, and writes nothing.
         """
         check_positive(epsilon=epsilon)
         if set(selection) != {*SELECTION} or not all(selection.values()):
             raise SettingError(f"selection must have a digest for each of {', '.join(SELECTION)}.")
         quiet = dict.fromkeys(silent, NO_REPORT)
-        with self._file.transaction() as connection:
+        with self._file.snapshot() if dry_run else self._file.transaction() as connection:
             check_declared(connection, data_set, days)
             check_zone(connection, data_set, zone)
             own = Guarantee.of_reports(epsilon, private, tells_kinds=tells_kinds, spans_lines=spans_lines)
