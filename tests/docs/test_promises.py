@@ -91,7 +91,7 @@ def commands() -> set[str]:
 
 def options_of(command: Any) -> set[str]:
     """The options of a command and of the commands within it."""
-    own = {word for option in command.params for word in option.opts}
+    own = {word for option in command.params for word in (*option.opts, *option.secondary_opts)}
     return own.union(*(options_of(inner) for inner in getattr(command, "commands", {}).values()))
 
 

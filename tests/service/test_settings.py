@@ -30,14 +30,20 @@ def test_an_option_comes_before_a_variable_a_variable_before_the_file_and_the_fi
 
 @pytest.mark.parametrize("one", fields(Settings), ids=lambda one: one.name)
 def test_every_setting_is_read_from_the_file_and_from_its_variable(one, tmp_path):
-    texts = {"folder": "elsewhere", "store": "postgresql://a@b/c", "host": "::1", "admin_token": "t" * 32}
+    texts = {
+        "folder": "elsewhere",
+        "signing_key": "a.key",
+        "store": "postgresql://a@b/c",
+        "host": "::1",
+        "admin_token": "t" * 32,
+    }
     text = texts.get(one.name, "500" if one.name == "grace" else "2048")
     quoted = f'"{text}"' if one.name in texts else text
     from_file, _ = read_settings(written(tmp_path, f"{one.name} = {quoted}\n"), {}, {})
     from_variable, _ = read_settings(None, {}, {variable_of(one.name): text})
     if one.name in ("close_every",):
         assert from_variable.close_every == 2048.0
-    expected = tmp_path / text if one.name == "folder" else getattr(from_variable, one.name)
+    expected = tmp_path / text if one.name in ("folder", "signing_key") else getattr(from_variable, one.name)
     assert getattr(from_file, one.name) == expected
     assert getattr(from_variable, one.name) != one.default
 

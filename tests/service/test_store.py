@@ -175,6 +175,7 @@ def test_nothing_in_the_tables_is_a_time_or_a_serial_number(tmp_path):
         *("id", "plan", "late", "is_open", "is_simulation", "n_closed", "n_looks"),
         *("survey", "message", "bin", "reports", "n_reports", "statistics", "number", "reason", "n", "what"),
         *("name", "digest", "scope"),
+        *("every", "is_public", "n_periods", "checksum", "file", "n_bytes", "page", "signed_by"),
     }
     Store(f"sqlite:///{tmp_path / 'a.sqlite'}").close()
     with sqlite3.connect(tmp_path / "a.sqlite") as connection:

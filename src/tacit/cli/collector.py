@@ -15,6 +15,8 @@ from tacit.cli.collector_options import (
     Config,
     Late,
     Open,
+    Public,
+    ReleaseEvery,
     SurveyName,
     check_installed,
     made_survey,
@@ -57,6 +59,8 @@ def survey(
     survey: SurveyName = None,
     late: Late = 1,
     open_: Open = False,
+    release_every: ReleaseEvery = None,
+    public: Public = None,
     config: Config = None,
     store: StoreAddress = None,
 ) -> None:
@@ -64,11 +68,14 @@ def survey(
 
     Example: [bold]tacit collector survey plan.toml --survey visits[/bold]
     """
-    made = made_survey(SurveySettings(survey or "", plan, late, open_))
-    from tacit.service.starting import add_surveys, first_tokens
+    named = SurveySettings(survey or "", plan, late, open_, release_every, public)
+    made = made_survey(named)
+    from tacit.service.starting import add_surveys, first_tokens, set_outlet
 
     with _opened(config, store, may_be_new=True) as (kept, _):
-        if not add_surveys(kept, [made]):
+        is_new = bool(add_surveys(kept, [made]))
+        set_outlet(kept, made, named)
+        if not is_new:
             console.say(f"Survey {made.id} is there already, with the same plan and settings.")
             return
         console.say(f"Survey {made.id} is made.")

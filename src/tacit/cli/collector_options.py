@@ -26,6 +26,19 @@ SurveyName = Annotated[
     str | None, typer.Option(help="The survey's name in addresses (default: the plan's name).", metavar="NAME")
 ]
 Late = Annotated[int, typer.Option(help="For how many periods after its own a report is still taken.", min=0)]
+ReleaseEvery = Annotated[
+    str | None,
+    typer.Option(
+        help="How often a release is made: period, day, week, month, year or never (default: as it was, else month).",
+        metavar="HOW OFTEN",
+    ),
+]
+Public = Annotated[
+    bool | None,
+    typer.Option(
+        "--public/--not-public", help="Whether releases and pages need no token (default: as it was, else they do)."
+    ),
+]
 Open = Annotated[bool, typer.Option("--open", help="Let anybody send reports, without a token.")]
 
 

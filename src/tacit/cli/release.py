@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
@@ -20,7 +21,6 @@ from tacit.cli.options import (
     Language,
     OwnLevel,
     Panel,
-    PlanFile,
     ReleaseOut,
     RuleOptions,
     SignWith,
@@ -28,12 +28,15 @@ from tacit.cli.options import (
     takes,
 )
 from tacit.cli.sources import agreed_plan
+from tacit.client.published import PublishedSurvey
 from tacit.collection.tallying import estimate_tally, histogram_reports, likelihood_of
 from tacit.counts.estimate import Estimate
+from tacit.counts.provenance import check_plan
 from tacit.counts.tally import Tally
 from tacit.domain import AXES
 from tacit.errors import SettingError
 from tacit.pages import make_statement_page
+from tacit.plan import Plan
 from tacit.postprocess.refinements import REFINEMENTS, refinement_named
 from tacit.release import Release, Rules
 from tacit.release.exports import check_ending, key_for
@@ -47,14 +50,33 @@ from tacit.release.rules import SUPPRESSED
 def release(
     rules: RuleOptions,
     tally: Annotated[
-        Path,
+        Path | None,
         typer.Argument(
-            metavar="TALLY",
+            metavar="[TALLY]",
             help="A tally, made by: tacit tally; or a release, to refine or show its counts otherwise, or to write "
             "it in another form, at no cost.",
         ),
-    ],
-    plan: PlanFile = Path("plan.toml"),
+    ] = None,
+    plan: Annotated[
+        Path | None,
+        typer.Option(
+            help="The plan (TOML), made by: tacit plan (default: plan.toml; with --from: the survey's own).",
+            metavar="PLAN",
+        ),
+    ] = None,
+    collector: Annotated[
+        str | None,
+        typer.Option(
+            "--from",
+            help="Instead of TALLY: a survey's address, such as https://counts.example/v1/surveys/visits. Its closed "
+            "periods are released.",
+            metavar="URL",
+        ),
+    ] = None,
+    token: Annotated[
+        str | None,
+        typer.Option(help="With --from: the survey's token to read.", envvar="TACIT_TOKEN", metavar="TOKEN"),
+    ] = None,
     by: Annotated[
         str | None, typer.Option(help="Add up to: day, week, month or year (default: the plan's step).")
     ] = None,
@@ -102,6 +124,8 @@ def release(
     Example: [bold]tacit release events.tally --plan plan.toml --by month --out release.parquet[/bold]
     """
     console.check_outputs((out, statement), (tally, plan, revises, *(reports or ())), force=force)
+    if (tally is None) == (collector is None):
+        raise SettingError("a release is made of a tally, or of a survey with --from URL. Give one of them.")
     check_ending(out, is_wide=wide)
     key = key_for(out, sign_with)
     if (calendar and not wide) or (country is not None and not calendar):
@@ -112,10 +136,12 @@ def release(
     former = None if revises is None else Release.read(revises)
     if reports and refine != "likelihood":
         raise SettingError("--reports is for --refine likelihood alone. Leave it out, or add: --refine likelihood")
-    if is_release(tally) and (reports or former is not None):
+    if tally is not None and is_release(tally) and (reports or former is not None):
         raise SettingError("--reports and --revises are for a tally. Leave them out, or give the tally.")
-    with console.progress("Estimating counts"):
-        if is_release(tally) or tally.suffix in EXPORTED:  # a table is refused in words for it
+    if collector is not None and reports:
+        raise SettingError("--reports are files, and --from fetches its own. Leave --reports out.")
+    with tempfile.TemporaryDirectory() as scratch, console.progress("Estimating counts"):
+        if tally is not None and (is_release(tally) or tally.suffix in EXPORTED):  # a table is refused in words for it
             given = Release.read(tally)
             estimate = given.unbiased
             is_changed = any(one is not None for one in (by, place, kind, level, refine)) or not agreed_rules.are_none
@@ -126,8 +152,12 @@ def release(
                 else given
             )
         else:
-            agreed = agreed_plan(plan)
-            estimate = estimate_tally(Tally.read(tally), agreed)
+            if tally is not None:
+                agreed = agreed_plan(plan or Path("plan.toml"))
+                counts = Tally.read(tally)
+            else:
+                agreed, counts, reports = _fetched(collector, token, plan, refine, Path(scratch))
+            estimate = estimate_tally(counts, agreed)
             made = Release.of(
                 agreed,
                 estimate,
@@ -152,6 +182,19 @@ def release(
     if statement is not None:
         make_statement_page(made, statement, language=language)
     say_next(made, out, statement)
+
+
+def _fetched(
+    url: str | None, token: str | None, plan: Path | None, refine: str | None, scratch: Path
+) -> tuple[Plan, Tally, list[Path]]:
+    """Fetch the plan, the tally and, where they are asked for, the reports of a survey; another plan is refused."""
+    survey = PublishedSurvey(str(url), token=token)
+    agreed = None if plan is None else agreed_plan(plan)
+    found = survey.plan(scratch)
+    if agreed is not None:
+        check_plan(f"what {survey.url} collects", found.fingerprint, agreed.fingerprint)
+    counts = survey.tally(found, scratch)
+    return found, counts, survey.reports(found, counts, scratch) if refine == "likelihood" else []
 
 
 def _holidays(made: Release, country: str | None) -> dict[str, str] | None:

@@ -13,6 +13,8 @@ from tacit.cli.collector_options import (
     Config,
     Late,
     Open,
+    Public,
+    ReleaseEvery,
     SurveyName,
     check_installed,
     made_survey,
@@ -32,9 +34,12 @@ def serve(
     survey: SurveyName = None,
     late: Late = 1,
     open_: Open = False,
+    release_every: ReleaseEvery = None,
+    public: Public = None,
     config: Config = None,
     store: Annotated[str | None, setting("store")] = None,
     folder: Annotated[Path | None, setting("folder")] = None,
+    signing_key: Annotated[Path | None, setting("signing_key")] = None,
     host: Annotated[str | None, setting("host")] = None,
     port: Annotated[int | None, setting("port")] = None,
     most_bytes: Annotated[int | None, setting("most_bytes")] = None,
@@ -51,22 +56,24 @@ def serve(
     check_installed()
     given = {
         **{"store": store, "folder": folder, "host": host, "port": port, "most_bytes": most_bytes},
-        **{"per_second": per_second, "close_every": close_every, "grace": grace},
+        **{"per_second": per_second, "close_every": close_every, "grace": grace, "signing_key": signing_key},
     }
     settings, named = read_settings(config, given)
     if plan is not None:
-        named = [*named, SurveySettings(survey or "", plan, late, open_)]
+        named = [*named, SurveySettings(survey or "", plan, late, open_, release_every, public)]
     elif survey is not None:
         raise SettingError("--survey names the survey of a plan. Name the plan too: tacit serve plan.toml")
     surveys = [made_survey(one) for one in named]
     from tacit.service import serving
-    from tacit.service.starting import add_surveys, first_tokens
+    from tacit.service.starting import add_surveys, first_tokens, set_outlet
     from tacit.service.tokens import Scope
 
     kept = opened_store(settings)
     if not surveys and not kept.surveys():
         raise SettingError("there is no survey yet. Name a plan: tacit serve plan.toml")
     new = add_surveys(kept, surveys)
+    for one, its_settings in zip(surveys, named, strict=True):
+        set_outlet(kept, one, its_settings)
     if settings.admin_token is not None:
         kept.tokens.configure_admin(settings.admin_token)
     if sys.stdout.isatty():

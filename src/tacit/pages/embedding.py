@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import csv
 import hashlib
+import html
 import io
 import json
 import re
@@ -82,6 +83,16 @@ def chart_library() -> str:
     licences = resource("licences.txt")
     assert "*/" not in licences
     return f"/*\n{licences}*/\n" + library.replace("</script", "<\\/script").replace("<!--", "\\x3c!--")
+
+
+_POLICY: Final = re.compile(r'<meta http-equiv="Content-Security-Policy" content="([^"]*)">')
+
+
+def policy_of(page: str) -> str:
+    """Return the content security policy that a page has, for a server that sends it along."""
+    found = _POLICY.search(page)
+    assert found is not None, "every page has a policy"
+    return html.unescape(found[1])
 
 
 def policy(scripts: Iterable[str]) -> str:

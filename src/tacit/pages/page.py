@@ -64,6 +64,7 @@ def make_page(
     synthetic: str | None = None,
     noun: str | None = None,
     language: str = ENGLISH,
+    links: Mapping[str, str] | None = None,
 ) -> Path:
     """Write a release as a page to read: headline, map, series, error against epsilon, statement and tables.
 
@@ -72,7 +73,7 @@ def make_page(
     where they are not real. ``noun`` is what readers call one and many of the events, "trip/trips"; the statement keeps
     its own words. ``language`` is English ("en") or French ("fr"); names and nouns of yours stay as they are. ``truth``
     is for the laboratory alone: the page then holds exact counts, and every sheet of it says that it is not for
-    publication.
+    publication. ``links`` are words and the addresses that they lead to, shown below the headline.
     """
     events = plural_of(noun)
     selection = select(release, events)
@@ -117,6 +118,7 @@ def make_page(
             "answers": None if asked is None else json_for_script(asked),
             "asked": asked,
             "lead": sections.lead(selection),
+            "links": links or {},
             "price_of_privacy": sections.price_of_privacy(release.statement),
             "error_words": sections.error_words(selection, errors),
             "selection": selection,

@@ -23,6 +23,7 @@ from starlette.routing import Route
 
 from tacit import collection
 from tacit.errors import TacitError
+from tacit.release.signing import signing_key
 from tacit.service.access import Access, in_json
 from tacit.service.administration import Administration
 from tacit.service.ingest import Ingest
@@ -30,13 +31,18 @@ from tacit.service.logs import log
 from tacit.service.mixing import close_due
 from tacit.service.openapi import document
 from tacit.service.operator import Operator
+from tacit.service.outlet import Outlets
 from tacit.service.parts import Parts
+from tacit.service.publishing import Publisher
 from tacit.service.reading import Reading
 from tacit.service.refusals import Reason, Refused, problem, reason_of
 from tacit.service.settings import Settings
 from tacit.service.store import Store
+from tacit.service.survey import Survey
 
 MESSAGE_TYPE: Final = "application/vnd.tacit.message"
+_NO_RESULTS: Final = b"<!-- results -->"
+_RESULTS: Final = '<p class="results"><a href="{}">See what was published</a></p>'
 _FORM: Final = Parts(
     Path(__file__).parent / "form",
     ("form.html", "form.css", "form.js"),
@@ -58,9 +64,11 @@ class Collector:
         self.store, self.folder, self.settings, self.clock = store, folder, settings or Settings(), clock
         self.ingest = Ingest(store, clock=clock)
         self.access = Access(store, self.settings)
-        self.operator = Operator(store, self.access, self.ingest, folder, clock)
+        self.publisher = Publisher(store, folder, signing_key(self.settings.signing_key))
+        self.operator = Operator(store, self.access, self.ingest, folder, clock, self.publisher)
         self.administration = Administration(store, self.access)
         self.reading = Reading(store, self.access, folder)
+        self.outlets = Outlets(store, self.access, self.publisher)
 
     async def plan(self, request: Request) -> Response:
         """The plan that devices randomize under; it is public."""
@@ -70,9 +78,10 @@ class Collector:
     async def form(self, request: Request) -> Response:
         """The form of a survey, or one of its parts; it randomizes in the browser."""
         name = request.path_params.get("part", "form.html")
-        if "survey" in request.path_params:
-            await self.access.survey(request)
-        return await run_in_threadpool(_FORM.answer, name)
+        survey = await self.access.survey(request) if "survey" in request.path_params else None
+        address = None if survey is None else await self.outlets.link(survey)
+        replaced = {} if address is None else {_NO_RESULTS: _RESULTS.format(address).encode()}
+        return await run_in_threadpool(_FORM.answer, name, replaced=replaced)
 
     async def reports(self, request: Request) -> Response:
         """Count a message, or one report."""
@@ -120,12 +129,23 @@ class Collector:
             else:
                 if files:
                     log("closed", survey=survey.id, periods=len(files))
+                await self._publish(survey)
         self._log_refusals()
 
     def _log_refusals(self, *, is_end: bool = False) -> None:
         """Log what was refused, by the hour: a line for each refusal would say when somebody sent something."""
         for survey_id, reason, n in self.ingest.activity.finished_refusals(is_end=is_end):
             log("refused", survey=survey_id, reason=reason.value, messages=n)
+
+    async def _publish(self, survey: Survey) -> None:
+        """Publish what is due. What fails is tried again at the next look."""
+        try:
+            made = await run_in_threadpool(self.publisher.publish_due, survey)
+        except Exception as error:
+            log("not-published", level=logging.ERROR, error=error, survey=survey.id, reason=reason_of(error).value)
+        else:
+            if made is not None:
+                log("published", survey=survey.id, release=made.number, periods=made.n_periods)
 
     @asynccontextmanager
     async def running(self, _: Starlette) -> AsyncIterator[None]:
@@ -151,6 +171,7 @@ def make_app(collector: Collector) -> Starlette:
         *collector.operator.routes(),
         *collector.administration.routes(),
         *collector.reading.routes(),
+        *collector.outlets.routes(),
         Route("/openapi.json", collector.openapi),
         Route("/surveys/{survey}", collector.form),
         Route("/form/{part}", collector.form),

@@ -7,12 +7,15 @@ from typing import Any, Final
 from tacit import __version__
 from tacit.collection.wire.message import ID_BYTES
 from tacit.service.refusals import STATUS
+from tacit.service.settings import EVERY
 
 _TEXT: Final = {"type": "string"}
 _NUMBER: Final = {"type": "number"}
 _SURVEY: Final = {"name": "survey", "in": "path", "required": True, "schema": _TEXT}
 _HEX: Final = "^[0-9a-fA-F]*$"
-_PROBLEM: Final = {
+# what is public needs no token, unless the survey is not; whoever has one may send it
+_SECURITY: Final[dict[str | None, list[dict[str, list[str]]]]] = {None: [], "public": [{}, {"token": []}]}
+_PROBLEM: Final[dict[str, Any]] = {
     "description": "Refused; the type says why.",
     "content": {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}},
 }
@@ -57,6 +60,38 @@ _SCHEMAS: Final[dict[str, Any]] = {
         "required": ["outcome", "n_reports"],
         "properties": {"outcome": {"enum": ["counted", "seen"]}, "n_reports": {"type": "integer", "minimum": 1}},
     },
+    "Releases": {
+        "type": "object",
+        "required": ["every", "is_public", "releases"],
+        "properties": {
+            "every": {"enum": list(EVERY)},
+            "is_public": {"type": "boolean"},
+            "releases": {"type": "array", "items": {"$ref": "#/components/schemas/Published"}},
+        },
+    },
+    "Published": {
+        "type": "object",
+        "required": ["number", "first", "last", "n_periods", "checksum", "sha256", "n_bytes", "signed_by"],
+        "properties": {
+            **{key: {"type": "integer", "minimum": 1} for key in ("number", "n_periods", "n_bytes")},
+            **{key: {"type": "string", "format": "date"} for key in ("first", "last")},
+            **dict.fromkeys(("checksum", "sha256", "release", "page"), _TEXT),
+            "signed_by": {"type": ["string", "null"]},
+        },
+    },
+    "Key": {
+        "type": "object",
+        "required": ["algorithm", "key"],
+        "properties": {"algorithm": {"const": "Ed25519"}, "key": {"type": "string", "pattern": "^[0-9a-f]{64}$"}},
+    },
+    "Closed": {
+        "type": "object",
+        "required": ["n_closed", "release"],
+        "properties": {
+            "n_closed": {"type": "integer", "minimum": 0},
+            "release": {"type": ["integer", "null"]},
+        },
+    },
     "Answer": {
         "type": "object",
         "required": ["value", "lower", "upper", "level", "standard_error", "is_simulation"],
@@ -74,6 +109,7 @@ def document() -> dict[str, Any]:
     boxes = [_query(name) for name in ("first", "last")] + [_query(name, many=True) for name in ("place", "kind")]
     period = {"name": "period", "in": "path", "required": True, "schema": {"type": "integer", "minimum": 0}}
     name = {"name": "name", "in": "path", "required": True, "schema": _TEXT}
+    number = {"name": "number", "in": "path", "required": True, "schema": {"type": "integer", "minimum": 1}}
     part = {"name": "part", "in": "path", "required": True, "schema": _TEXT}
     messages = {
         "required": True,
@@ -118,8 +154,21 @@ def document() -> dict[str, Any]:
             f"{one}/reports/{{period}}": _on(
                 [_SURVEY, period], get=_done("The sorted reports of a period.", kind="application/octet-stream")
             ),
+            f"{one}/releases": _on(
+                [_SURVEY], get=_done("What is published, the newest first.", schema="Releases", access="public")
+            ),
+            f"{one}/releases/{{number}}": _on(
+                [_SURVEY, number],
+                get=_unless_known("One release.", kind="application/vnd.apache.parquet"),
+            ),
+            f"{one}/releases/{{number}}/page": _on([_SURVEY, number], get=_unless_known("The page of one release.")),
+            "/surveys/{survey}/page": _on([_SURVEY], get=_newest_page()),
+            "/v1/key": {"get": _done("The public key of signed releases.", schema="Key", access=None)},
             f"{one}/state": _on([_SURVEY], get=_done("Sums for the operator.", access="admin")),
-            f"{one}/close": _on([_SURVEY, _query("until")], post=_done("Close periods that are over.", access="admin")),
+            f"{one}/close": _on(
+                [_SURVEY, _query("until")],
+                post=_done("Close periods that are over, and publish.", schema="Closed", access="admin"),
+            ),
         },
         "components": {
             "schemas": _SCHEMAS,
@@ -152,5 +201,19 @@ def _done(
         "summary": summary,
         "responses": {"200": {"description": "Done.", "content": {kind: content}}}
         | {str(status): _PROBLEM for status in statuses},
-        "security": [{"token": []}] if access else [],
+        "security": _SECURITY.get(access, [{"token": []}]),
     }
+
+
+def _unless_known(summary: str, *, kind: str = "text/html") -> dict[str, Any]:
+    """An operation that sends a file which never changes, unless the asker has it."""
+    found = _done(summary, kind=kind, access="public")
+    return found | {"responses": found["responses"] | {"304": {"description": "What you have is what there is."}}}
+
+
+def _newest_page() -> dict[str, Any]:
+    """The public page; where there is none yet, people are told so in words."""
+    found = _unless_known("The page of the newest release.")
+    nothing = {"description": "Nothing is published yet, or there is no such survey."}
+    content = {**_PROBLEM["content"], "text/html": {}}
+    return found | {"responses": found["responses"] | {"404": nothing | {"content": content}}}

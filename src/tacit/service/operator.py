@@ -24,6 +24,7 @@ from tacit.service.ingest import Ingest
 from tacit.service.metrics import families, in_text
 from tacit.service.mixing import close_due
 from tacit.service.parts import Parts
+from tacit.service.publishing import Publisher
 from tacit.service.refusals import TITLES
 from tacit.service.store import Store
 from tacit.service.survey import Survey
@@ -36,9 +37,16 @@ class Operator:
     """The handlers of the operator's addresses."""
 
     def __init__(
-        self, store: Store, access: Access, ingest: Ingest, folder: Path, clock: Callable[[], datetime]
+        self,
+        store: Store,
+        access: Access,
+        ingest: Ingest,
+        folder: Path,
+        clock: Callable[[], datetime],
+        publisher: Publisher,
     ) -> None:
         self.store, self.access, self.ingest, self.folder, self.clock = store, access, ingest, folder, clock
+        self.publisher = publisher
 
     def routes(self) -> list[Route]:
         """The addresses that these handlers serve."""
@@ -115,11 +123,13 @@ class Operator:
         return in_json(await run_in_threadpool(self._state, survey))
 
     async def close(self, request: Request) -> Response:
-        """Close the periods that are over, and mix their reports."""
+        """Close the periods that are over, mix their reports, and publish a release of all that is closed."""
         survey = await self.access.allowed_survey(request, Scope.ADMIN)
         until = request.query_params.get("until")
         await run_in_threadpool(close_due, self.store, survey, self.clock(), self.folder, until=until)
-        return in_json({"n_closed": await run_in_threadpool(self.store.n_closed, survey)})
+        made = await run_in_threadpool(self.publisher.publish_due, survey, at_once=True)
+        n_closed = await run_in_threadpool(self.store.n_closed, survey)
+        return in_json({"n_closed": n_closed, "release": None if made is None else made.number})
 
     async def health(self, request: Request) -> Response:
         """Whether the collector and its store answer."""

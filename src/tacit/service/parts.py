@@ -30,8 +30,8 @@ class Parts:
     def __init__(self, folder: Path, names: Sequence[str], others: Mapping[str, Path] = MappingProxyType({})) -> None:
         self._files = {name: folder / name for name in names} | dict(others)
 
-    def answer(self, name: str) -> Response:
-        """Return a part; no other file can be asked for."""
+    def answer(self, name: str, *, replaced: Mapping[bytes, bytes] = MappingProxyType({})) -> Response:
+        """Return a part, with words of it ``replaced``; no other file can be asked for."""
         if name not in self._files:
             raise Refused(Reason.UNKNOWN, "there is nothing at this address.")
         path = self._files[name]
@@ -40,4 +40,7 @@ class Parts:
             "Referrer-Policy": "no-referrer",
             "X-Content-Type-Options": "nosniff",
         }
-        return Response(path.read_bytes(), media_type=_KINDS[path.suffix], headers=headers)
+        content = path.read_bytes()
+        for words, others in replaced.items():
+            content = content.replace(words, others)
+        return Response(content, media_type=_KINDS[path.suffix], headers=headers)

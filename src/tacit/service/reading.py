@@ -16,6 +16,7 @@ from tacit.counts.tally import Tally
 from tacit.release import Release
 from tacit.service.access import Access, asked, in_json
 from tacit.service.mixing import report_file
+from tacit.service.outlet import number_of
 from tacit.service.refusals import Reason, Refused
 from tacit.service.store import Store
 from tacit.service.survey import Survey
@@ -36,7 +37,7 @@ class Reading:
             Route(f"{one}/answer", self.answer),
             Route(f"{one}/release", self.release),
             Route(f"{one}/tally", self.tally),
-            Route(f"{one}/reports/{{period:int}}", self.report_file),
+            Route(f"{one}/reports/{{period}}", self.report_file),
         ]
 
     async def counts(self, request: Request) -> Response:
@@ -95,7 +96,7 @@ class Reading:
     async def report_file(self, request: Request) -> Response:
         """The sorted reports of a closed period."""
         survey = await self.access.allowed_survey(request, Scope.READ)
-        path = report_file(survey, int(request.path_params["period"]), self.folder)
+        path = report_file(survey, number_of(request.path_params["period"]), self.folder)
         if not path.exists():
             raise Refused(Reason.UNKNOWN, "there is no file of this period: it is open, or had no reports.")
         return FileResponse(path, media_type="application/octet-stream")

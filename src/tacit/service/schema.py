@@ -14,12 +14,14 @@ from typing import Final
 import sqlalchemy as sa
 
 METADATA: Final = sa.MetaData()
-# lengths: ids have 16 bytes and digests 32; names of surveys have at most 64 letters, scopes and reasons fewer
+# lengths: ids have 16 bytes and digests 32, or 64 digits; names of surveys have at most 64 letters, scopes and
+# reasons fewer
 _ID: Final = sa.LargeBinary(16)
 _DIGEST: Final = sa.LargeBinary(32)
 _NAME: Final = sa.String(64)
 _WORD: Final = sa.String(32)
 _SENTENCE: Final = sa.String(300)
+_HEX: Final = sa.String(64)
 
 SURVEY: Final = sa.Table(
     "survey",
@@ -89,5 +91,26 @@ TOKEN: Final = sa.Table(
     sa.Column("digest", _DIGEST, nullable=False, unique=True),
     sa.Column("survey", _NAME, nullable=False),
     sa.Column("scope", _WORD, nullable=False),
+    sqlite_with_rowid=False,
+)
+OUTLET: Final = sa.Table(
+    "outlet",
+    METADATA,
+    sa.Column("survey", _NAME, sa.ForeignKey("survey.id"), primary_key=True),
+    sa.Column("every", _WORD, nullable=False),
+    sa.Column("is_public", sa.Boolean, nullable=False),
+    sqlite_with_rowid=False,
+)
+RELEASE: Final = sa.Table(
+    "release",
+    METADATA,
+    sa.Column("survey", _NAME, sa.ForeignKey("survey.id"), primary_key=True),
+    sa.Column("number", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("n_periods", sa.BigInteger, nullable=False),
+    sa.Column("checksum", _HEX, nullable=False),
+    sa.Column("file", _DIGEST, nullable=False),
+    sa.Column("n_bytes", sa.BigInteger, nullable=False),
+    sa.Column("page", _DIGEST, nullable=False),
+    sa.Column("signed_by", _HEX, nullable=False),
     sqlite_with_rowid=False,
 )

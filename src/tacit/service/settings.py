@@ -14,17 +14,26 @@ from pathlib import Path
 from typing import Any, Final
 
 from tacit._base.reading import check_regular
+from tacit._base.validation import check_one_of
 from tacit.errors import SettingError
 
 _FILE: Final = "_file"
+_OF_A_SURVEY: Final = ("plan", "late", "open", "release_every", "public")
+EVERY: Final = ("period", "day", "week", "month", "year", "never")
+"""How often a release is made: at the end of each of these, once all of its periods are closed."""
 _SQLITE: Final = "sqlite:///"
 _MOST_LETTERS: Final = 100_000  # of a file of settings or a secret: some hundred surveys; more is another file
 
 
 def _about(
-    what: str, *, least: float | None = None, most: float | None = None, is_secret: bool = False
+    what: str,
+    *,
+    least: float | None = None,
+    most: float | None = None,
+    is_secret: bool = False,
+    is_path: bool = False,
 ) -> dict[str, Any]:
-    return {"what": what, "least": least, "most": most, "is_secret": is_secret}
+    return {"what": what, "least": least, "most": most, "is_secret": is_secret, "is_path": is_path}
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +51,9 @@ class Settings:
     folder: Path = field(default=Path("collected"), metadata=_about("The folder for the reports of closed periods."))
     host: str = field(default="127.0.0.1", metadata=_about("The address to listen at."))
     port: int = field(default=8420, metadata=_about("The port to listen at.", least=1, most=65_535))
+    signing_key: Path | None = field(
+        default=None, metadata=_about("The private key that releases are signed with.", is_path=True)
+    )
     admin_token: str | None = field(
         default=None,
         repr=False,
@@ -69,6 +81,13 @@ class SurveySettings:
     plan: Path
     late: int = 1
     is_open: bool = False
+    release_every: str | None = None
+    """How often a release is made, and whether releases are public; left out, this stays as it is."""
+    is_public: bool | None = None
+
+    def __post_init__(self) -> None:
+        if self.release_every is not None:
+            check_one_of(EVERY, release_every=self.release_every)
 
 
 def variable_of(name: str) -> str:
@@ -163,7 +182,7 @@ def _from(path: Path | None, value: Any) -> Any:
 def _checked(one: Field[Any], value: Any, where: str) -> Any:
     """Return a value as its setting has it; a wrong one is refused by name and rule, a secret one without it."""
     kind, limits = _kind_of(one), _range(one)
-    rule = {int: "a whole number", float: "a number", str: "text", Path: "the path of a folder"}[kind]
+    rule = {int: "a whole number", float: "a number", str: "text", Path: "a path"}[kind]
     shown = "" if one.metadata["is_secret"] else f"; got {value!r}"
     refusal = SettingError(f"{where} must be {rule}{f', {limits.lower()}' if limits else ''}{shown}. Change it there.")
     if kind in (int, float):
@@ -185,8 +204,8 @@ def _range(one: Field[Any]) -> str:
 
 
 def _kind_of(one: Field[Any]) -> type[Any]:
-    """The type of a setting; one without a default is text."""
-    if isinstance(one.default, Path):
+    """The type of a setting; one without a default is text or a path."""
+    if isinstance(one.default, Path) or one.metadata["is_path"]:
         return Path
     return str if one.default is None else type(one.default)
 
@@ -235,9 +254,16 @@ def _survey_of(name: str, entry: Mapping[str, Any], path: Path) -> SurveySetting
     for key, value, is_right, rule in _rules_of(entry):
         if not is_right:
             raise SettingError(f"{where}.{key} must be {rule}; got {value!r}. Change it there.")
-    if unknown := sorted(entry.keys() - {"plan", "late", "open"}):
-        raise SettingError(f"{where}: there is no setting {unknown[0]!r}. A survey has: plan, late, open.")
-    return SurveySettings(name, path.parent / entry["plan"], entry.get("late", 1), entry.get("open", False))
+    if unknown := sorted(entry.keys() - _OF_A_SURVEY):
+        raise SettingError(f"{where}: there is no setting {unknown[0]!r}. A survey has: {', '.join(_OF_A_SURVEY)}.")
+    return SurveySettings(
+        name,
+        path.parent / entry["plan"],
+        entry.get("late", 1),
+        entry.get("open", False),
+        entry.get("release_every"),
+        entry.get("public"),
+    )
 
 
 def _rules_of(entry: Mapping[str, Any]) -> Iterator[tuple[str, Any, bool, str]]:
@@ -245,3 +271,6 @@ def _rules_of(entry: Mapping[str, Any]) -> Iterator[tuple[str, Any, bool, str]]:
     yield "plan", plan, isinstance(plan, str) and bool(plan), "the path of a plan"
     yield "late", late, type(late) is int and late >= 0, "a whole number of periods, 0 or more"
     yield "open", is_open, isinstance(is_open, bool), "true or false"
+    every, is_public = entry.get("release_every"), entry.get("public")
+    yield "release_every", every, every is None or every in EVERY, f"one of {', '.join(EVERY)}"
+    yield "public", is_public, is_public is None or isinstance(is_public, bool), "true or false"

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tacit.errors import SettingError
+from tacit.service.settings import SurveySettings
+from tacit.service.shelf import Outlet
 from tacit.service.store import Store
 from tacit.service.survey import Survey
 from tacit.service.tokens import EVERY_SURVEY, Scope
@@ -20,6 +22,15 @@ def add_surveys(store: Store, surveys: Sequence[Survey]) -> list[Survey]:
     for one in new:
         store.add_survey(one)
     return new
+
+
+def set_outlet(store: Store, survey: Survey, named: SurveySettings) -> None:
+    """Publish a survey as its settings say; what they leave out stays as it is."""
+    before = store.shelf.outlet(survey)
+    every = before.every if named.release_every is None else named.release_every
+    after = Outlet(every, before.is_public if named.is_public is None else named.is_public)
+    if after != before:
+        store.shelf.set_outlet(survey, after)
 
 
 def first_tokens(store: Store, survey: Survey) -> dict[Scope, str]:

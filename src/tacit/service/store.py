@@ -27,6 +27,7 @@ from tacit.service.commits import Outcome, Writer
 from tacit.service.migrations import upgrade
 from tacit.service.refusals import Reason, Refused
 from tacit.service.schema import ALARM, METADATA, PERIOD, REFUSAL, RUN, SURVEY, TALLY
+from tacit.service.shelf import Shelf
 from tacit.service.survey import Addition, Survey
 from tacit.service.tokens import EVERY_SURVEY as EVERY_SURVEY
 from tacit.service.tokens import Scope as Scope
@@ -47,6 +48,7 @@ class Store:
         self._insert: Any = postgresql.insert if self._engine.dialect.name == "postgresql" else sqlite.insert
         self._kept: dict[str, Survey] = {}
         self.tokens = Tokens(self._begin, self._reading)
+        self.shelf = Shelf(self._begin, self._reading, self._insert)
         self._writer = Writer(self._engine)
         with self._as_refusals():
             upgrade(self._engine)

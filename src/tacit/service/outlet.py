@@ -1,0 +1,156 @@
+"""The addresses of what a survey has published: its releases, their pages, and the key that they are signed with.
+
+Releases of a public survey are for everybody; those of any other need the token to read.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from tacit.pages.embedding import policy_of
+from tacit.service.access import Access, in_json
+from tacit.service.publishing import Publisher
+from tacit.service.refusals import Reason, Refused
+from tacit.service.shelf import Outlet, Published
+from tacit.service.store import Store
+from tacit.service.survey import Survey
+from tacit.service.tokens import Scope
+
+PARQUET: Final = "application/vnd.apache.parquet"
+_MOST_DIGITS: Final = 9  # of a number in an address: the store's whole numbers have 31 bits
+_FOREVER: Final = "max-age=31536000, immutable"  # a year, the longest that is asked for: a release never changes
+_NEWEST: Final = "no-cache"  # keep it, but ask whether there is a newer one
+_NOTHING_YET: Final = (
+    "<!doctype html><html lang=en><meta charset=utf-8><meta name=viewport content='width=device-width'>"
+    "<title>Nothing is published yet</title><h1>Nothing is published yet</h1>"
+    "<p>Counts appear here when the first release is made.</p>"
+)
+
+
+class Outlets:
+    """The handlers of whoever wants to see what is published."""
+
+    def __init__(self, store: Store, access: Access, publisher: Publisher) -> None:
+        self.store, self.access, self.publisher = store, access, publisher
+
+    def routes(self) -> list[Route]:
+        """The addresses that these handlers serve."""
+        one = "/v1/surveys/{survey}/releases"
+        return [
+            Route(one, self.releases),
+            Route(f"{one}/{{number}}", self.release),
+            Route(f"{one}/{{number}}/page", self.page),
+            Route("/surveys/{survey}/page", self.newest_page),
+            Route("/v1/key", self.key),
+        ]
+
+    async def releases(self, request: Request) -> Response:
+        """What is published of a survey, the newest first."""
+        survey, outlet = await self._readable(request)
+        found = await run_in_threadpool(self.store.shelf.all, survey)
+        listed = [_described(survey, one) for one in found]
+        return in_json({"every": outlet.every, "is_public": outlet.is_public, "releases": listed})
+
+    async def release(self, request: Request) -> Response:
+        """One release, as a file that Tacit reads."""
+        survey, outlet = await self._readable(request)
+        found = await self._found(request, survey)
+        name = f'attachment; filename="{survey.id}-{found.number}.parquet"'
+        headers = _cached(found.file, _FOREVER, outlet) | {"Content-Disposition": name}
+        return await self._file(request, survey, found, PARQUET, headers)
+
+    async def page(self, request: Request) -> Response:
+        """The page of one release."""
+        survey, outlet = await self._readable(request)
+        found = await self._found(request, survey)
+        return await self._file(request, survey, found, "text/html", _cached(found.page, _FOREVER, outlet))
+
+    async def newest_page(self, request: Request) -> Response:
+        """The page of the newest release, at an address that stays."""
+        survey, outlet = await self._readable(request)
+        found = await run_in_threadpool(self.store.shelf.newest, survey)
+        if found is None:
+            headers = {
+                "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
+                "Cache-Control": _NEWEST,
+            }
+            return Response(_NOTHING_YET, 404, headers, "text/html")
+        return await self._file(request, survey, found, "text/html", _cached(found.page, _NEWEST, outlet))
+
+    async def key(self, request: Request) -> Response:
+        """The public key that releases are signed with."""
+        if self.publisher.key is None:
+            raise Refused(Reason.UNKNOWN, "releases of this collector are not signed.")
+        return in_json({"algorithm": "Ed25519", "key": self.publisher.key.public})
+
+    async def link(self, survey: Survey) -> str | None:
+        """The address of a survey's page, for whoever needs no token to open it."""
+
+        def found() -> str | None:
+            is_public = self.store.shelf.outlet(survey).is_public
+            return f"/surveys/{survey.id}/page" if is_public and self.store.shelf.newest(survey) else None
+
+        return await run_in_threadpool(found)
+
+    async def _readable(self, request: Request) -> tuple[Survey, Outlet]:
+        """The survey of a request that may read what it has published."""
+        survey = await self.access.survey(request)
+        outlet = await run_in_threadpool(self.store.shelf.outlet, survey)
+        if not outlet.is_public:
+            await self.access.check_token(request, Scope.READ, survey.id)
+        return survey, outlet
+
+    async def _found(self, request: Request, survey: Survey) -> Published:
+        found = await run_in_threadpool(self.store.shelf.find, survey, number_of(request.path_params["number"]))
+        if found is None:
+            raise Refused(Reason.UNKNOWN, "there is no release of this number.")
+        return found
+
+    async def _file(
+        self, request: Request, survey: Survey, found: Published, kind: str, headers: dict[str, str]
+    ) -> Response:
+        if headers["ETag"] in request.headers.get("if-none-match", ""):
+            return Response(status_code=304, headers=headers)
+        if kind == PARQUET:
+            content = await run_in_threadpool(self.publisher.content, survey, found)
+        else:
+            content = await run_in_threadpool(self.publisher.page, survey, found)
+            # the page says itself which scripts are its own; that nothing may frame it, only a header can say
+            headers["Content-Security-Policy"] = f"{policy_of(content.decode())}; frame-ancestors 'none'"
+            headers["Referrer-Policy"] = "no-referrer"
+        return Response(content, headers=headers | {"X-Content-Type-Options": "nosniff"}, media_type=kind)
+
+
+def number_of(text: str) -> int:
+    """Return a number that stands in an address; what is none names nothing."""
+    if not (text.isascii() and text.isdecimal() and len(text) <= _MOST_DIGITS):
+        raise Refused(Reason.UNKNOWN, "there is nothing of this number.")
+    return int(text)
+
+
+def _cached(digest: bytes, how_long: str, outlet: Outlet) -> dict[str, str]:
+    whose = "public" if outlet.is_public else "private"
+    return {"ETag": f'"{digest.hex()}"', "Cache-Control": f"{whose}, {how_long}"}
+
+
+def _described(survey: Survey, published: Published) -> dict[str, Any]:
+    time = survey.plan.domain.time
+    first, last = (time.with_end(published.n_periods) if survey.has_public_time else time).days
+    address = f"/v1/surveys/{survey.id}/releases/{published.number}"
+    return {
+        "number": published.number,
+        "first": first,
+        "last": last,
+        "n_periods": published.n_periods,
+        "checksum": published.checksum,
+        "sha256": published.file.hex(),
+        "n_bytes": published.n_bytes,
+        "signed_by": published.signed_by or None,
+        "release": address,
+        "page": f"{address}/page",
+    }

@@ -1,0 +1,132 @@
+"""Making the releases of a survey: of closed periods alone, one after the other, each with its page.
+
+A release covers all closed periods from the first on and replaces the one before it, as a new version. Its file and its
+page are written first, under the SHA-256 of their content; the row in the store publishes them. Whoever is stopped in
+between leaves files that nobody refers to, and the next look makes the release again. Of two processes that make the
+same one, the row of the first holds.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import tempfile
+import threading
+from pathlib import Path
+from typing import Final
+
+from tacit._base.files import make_folders, write_whole
+from tacit.collection.tallying import estimate_tally
+from tacit.domain.step import floor
+from tacit.pages import make_page
+from tacit.release import Release, SigningKey
+from tacit.release.files import parquet_bytes
+from tacit.service.refusals import Reason, Refused
+from tacit.service.shelf import Published
+from tacit.service.store import Store
+from tacit.service.survey import Survey
+
+_FILE, _PAGE = ".parquet", ".html"
+_REPORT_HERE: Final = "Report without telling"
+_DOWNLOAD: Final = "This release as a file"
+
+
+class Publisher:
+    """What makes releases and finds their files: a store, a folder, and the key that they are signed with."""
+
+    def __init__(self, store: Store, folder: Path, key: SigningKey | None = None) -> None:
+        self.store, self.key, self._folder = store, key, folder
+        self._one_at_a_time = threading.Lock()
+
+    def publish_due(self, survey: Survey, *, at_once: bool = False) -> Published | None:
+        """Publish what is due and return it, or None. ``at_once`` also publishes before a month, say, is over."""
+        with self._one_at_a_time:
+            n_closed, newest = self.store.n_closed(survey), self.store.shelf.newest(survey)
+            before = 0 if newest is None else newest.n_periods
+            if n_closed <= before:
+                return None
+            n_periods = n_closed if at_once else due(survey, self.store.shelf.outlet(survey).every, n_closed, before)
+            if n_periods <= before:
+                return None
+            return self._published(survey, n_periods, newest)
+
+    def _published(self, survey: Survey, n_periods: int, former: Published | None) -> Published | None:
+        tally = self.store.tally(survey, n_bins=survey.n_bins(n_periods))
+        if not tally.n_reports:
+            return None
+        replaced = None if former is None else Release.read(self._checked(survey, former.file, _FILE))
+        made = Release.of(survey.plan, estimate_tally(tally, survey.plan), revises=replaced)
+        content = parquet_bytes(made) if self.key is None else self.key.signed(parquet_bytes(made))
+        number = 1 if former is None else former.number + 1
+        published = Published(
+            number=number,
+            n_periods=n_periods,
+            checksum=made.checksum,
+            file=self._kept(survey, content, _FILE),
+            n_bytes=len(content),
+            page=self._kept(survey, _page_of(made, survey, number), _PAGE),
+            signed_by="" if self.key is None else self.key.public,
+        )
+        if not self.store.shelf.add(survey, published):
+            self._forget(survey, published)
+            return None
+        return published
+
+    def _forget(self, survey: Survey, unpublished: Published) -> None:
+        """Delete the files of a release that another process was faster to publish, unless its bytes are the same."""
+        kept = {digest for one in self.store.shelf.all(survey) for digest in (one.file, one.page)}
+        for digest, ending in ((unpublished.file, _FILE), (unpublished.page, _PAGE)):
+            if digest not in kept:
+                self._path(survey, digest, ending).unlink(missing_ok=True)
+
+    def content(self, survey: Survey, published: Published) -> bytes:
+        """Return the file of a release, which must be what was published."""
+        return self._checked(survey, published.file, _FILE).read_bytes()
+
+    def page(self, survey: Survey, published: Published) -> bytes:
+        """Return the page of a release, which must be what was published."""
+        return self._checked(survey, published.page, _PAGE).read_bytes()
+
+    def _path(self, survey: Survey, digest: bytes, ending: str) -> Path:
+        return self._folder / survey.id / "releases" / f"{digest.hex()}{ending}"
+
+    def _kept(self, survey: Survey, content: bytes, ending: str) -> bytes:
+        digest = hashlib.sha256(content).digest()
+        path = self._path(survey, digest, ending)
+        make_folders(path.parent)
+        write_whole(path, content)
+        return digest
+
+    def _checked(self, survey: Survey, digest: bytes, ending: str) -> Path:
+        path = self._path(survey, digest, ending)
+        if not path.is_file() or hashlib.sha256(path.read_bytes()).digest() != digest:
+            raise Refused(
+                Reason.FAULT, "a file of this release is missing, or is not what was published. Restore a backup."
+            )
+        return path
+
+
+def due(survey: Survey, every: str, n_closed: int, before: int) -> int:
+    """Return how many periods the next release covers: the last end of a week, month or year among the closed ones.
+
+    A period belongs to the month in which it begins. Where the plan's periods are longer than that, each is the end of
+    one. The survey's own end is an end, too. Without any end after ``before`` this is ``before``.
+    """
+    if every == "never":
+        return before
+    time = survey.plan.domain.time
+    if not survey.has_public_time or every == "period" or n_closed == time.n_bins:
+        return n_closed
+    starts = time.without_end().starts(n_closed + 1)
+    for stop in range(n_closed, before, -1):
+        if floor(starts[stop].item(), every) != floor(starts[stop - 1].item(), every):
+            return stop
+    return before
+
+
+def _page_of(release: Release, survey: Survey, number: int) -> bytes:
+    links = {
+        _REPORT_HERE: f"/surveys/{survey.id}",
+        _DOWNLOAD: f"/v1/surveys/{survey.id}/releases/{number}",
+    }
+    with tempfile.TemporaryDirectory() as folder:
+        return make_page(release, Path(folder) / "page.html", links=links).read_bytes()
