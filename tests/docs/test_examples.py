@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -103,11 +104,26 @@ def save(block: Block) -> None:
     Path(name).write_text(block.text, encoding=encoding)
 
 
+_SIMULATED: dict[tuple[str, ...], tuple[Any, bytes]] = {}
+
+
+def ran_once(tacit, words: list[str]):
+    """Run a command. Synthetic interventions are the same every time: what one document wrote is copied for others."""
+    if words[:2] != ["simulate", "doubs"]:
+        return tacit(*words)
+    out = Path(words[words.index("--out") + 1])
+    if tuple(words) not in _SIMULATED:
+        _SIMULATED[tuple(words)] = tacit(*words), out.read_bytes()
+    ran, content = _SIMULATED[tuple(words)]
+    out.write_bytes(content)
+    return ran
+
+
 def check_console(block: Block, tacit) -> None:
     for command, shown in commands_of(block.text):
         program, *words = shlex.split(command)
         assert program == "tacit", command
-        ran = tacit(*words)
+        ran = ran_once(tacit, words)
         if "quiet" in block.words:  # a guide that leaves out what was shown elsewhere
             assert ran.code == 0, command
             assert not shown, command
@@ -146,7 +162,7 @@ def test_the_readmes_shell_examples_run_one_after_the_other(tacit, tmp_path):
     for line in script.splitlines():
         program, *words = shlex.split(line)
         assert program == "tacit", line
-        ran = tacit(*words)
+        ran = ran_once(tacit, words)
         assert ran.code == 0, f"{line}: {ran.err}"
         answers += re.findall(r"\d+ events, give or take \d+", ran.out)
     assert len(answers) == 2
