@@ -10,6 +10,7 @@ import pytest
 
 from small_worlds import days_places_and_kinds, reported
 from statistical import Recorded, assert_as_recorded
+from tacit._base.fields import from_plain, plain
 from tacit.collection.tallying import estimate_tally
 from tacit.counts.observations import measured, measured_parts
 from tacit.counts.tally import ExactTally
@@ -162,7 +163,7 @@ def test_places_of_a_kind_are_told_by_one_another_alone():
     units = np.where(kinds == 0, 0.18, 0.02)
     levels, variances = units * rng.lognormal(size=10), np.full(10, 1e-4)
     both = SizePrior(units, levels, variances, kinds)
-    again = SizePrior.from_dict(both.to_dict())
+    again = from_plain(SizePrior, plain(both))
     for columns in columns_by_kind(kinds, 10):
         own = SizePrior(units[columns], levels[columns], variances[columns])
         wanted = own.moments(levels[columns], variances[columns])
