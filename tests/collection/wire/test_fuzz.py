@@ -14,7 +14,7 @@ from tacit.errors import FormatError, PlanMismatch
 from tacit.mechanisms.registry import MECHANISMS, mechanism_of, plan_for
 from tacit.randomness import SeededRandomness
 
-N_MESSAGES = 60_000
+N_MESSAGES = 200_000
 N_AT_ONCE = 10_000
 COUNTED_ONE_IN = 16
 HEADER_BYTES = 56
