@@ -24,6 +24,7 @@ def test_a_page_and_tables_say_what_private_counts_would_be_off_by(tacit, events
     assert "one-time RAPPOR as published" in ran.out
     assert "LEAKS" in ran.out
     assert "epsilon 4.39" in ran.out  # f = 0.2
+    assert "raw counts" in ran.out
     page = (tmp_path / "laboratory.html").read_text(encoding="utf-8")
     assert "LABORATORY – not for publication" in page
     assert not (tmp_path / "ledger.sqlite").exists()  # nothing is spent

@@ -55,6 +55,9 @@ def test_the_page_says_that_it_is_not_for_publication_and_is_the_same_again(foun
     assert "ratio filter (LEAKS: uses raw data)" in page
     again = evaluated(days=("2016-04-20",), first_test_day="2016-04-01", with_paper_model=True)
     assert make_evaluation_page(again, tmp_path / "b.html").read_text(encoding="utf-8") == page
+    french = make_evaluation_page(found, tmp_path / "c.html", language="fr").read_text(encoding="utf-8")
+    for words in ("not for publication", "raw counts", "weekday mean"):
+        assert (words in page, words in french.partition('id="messages"')[0]) == (True, False), words
 
 
 @pytest.mark.slow

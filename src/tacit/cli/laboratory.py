@@ -115,7 +115,7 @@ def _say(found: Evaluation) -> None:
     console.table(
         ["Learned from", "Model", "MAE", "RMSE"],
         [
-            [row["epsilon"] if row["epsilon"] == "raw counts" else f"epsilon {row['epsilon']}"]
+            [f"epsilon {row['epsilon']}" if row["epsilon"] else "raw counts"]
             + [row[name] for name in ("model", "mae", "rmse")]
             for row in found.score_rows()
         ],

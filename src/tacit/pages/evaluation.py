@@ -15,7 +15,7 @@ from tacit.pages.embedding import chart_library, csv_link, json_for_script, poli
 from tacit.pages.figures import LABORATORY, ON_PAGE, Palette, chart_labels
 from tacit.pages.figures.charts import MOST_PLACES, finished, watermark
 from tacit.pages.figures.forecasts import DASHES
-from tacit.pages.page import write_page
+from tacit.pages.page import page_style, write_page
 from tacit.pages.sections import without_rows
 from tacit.pages.tables import rows_in_words
 from tacit.pages.words import decimals, level_noun, moment, number, plural
@@ -117,7 +117,9 @@ def make_evaluation_page(
             {"place": names[place], "counts": [decimals(float(values[place]), 1) for values in counts.values()]}
             for place in largest
         ]
-        days.append({"label": moment(day), "chart": f"day-{number_of}", "who": list(counts), "rows": rows})
+        days.append(
+            {"label": moment(day), "chart": f"day-{number_of}", "who": list(map(_said_of, counts)), "rows": rows}
+        )
     scripts = [chart_library(), resource("figures.js"), resource("backtest.js")]
     table = found.table()
     return write_page(
@@ -126,7 +128,7 @@ def make_evaluation_page(
         {
             "title": title or gettext("Laboratory: what private counts of these events are worth"),
             "stamps": [gettext(LABORATORY)],
-            "style": resource("page.css"),
+            "style": page_style(),
             "policy": policy(scripts),
             "scripts": scripts,
             # these charts keep their rows: there are few, and none is exchanged
@@ -178,15 +180,21 @@ def rates_chart(found: Evaluation, *, palette: Palette) -> altair.LayerChart:
     return finished(layers, palette, height=240)
 
 
+def _said_of(who: str) -> str:
+    """Return the truth, or a model and what it learned from, in the language of the page."""
+    model, comma, learned = who.rpartition(", ")
+    return f"{gettext(model)}{comma}{gettext(learned)}" if comma else gettext(who)
+
+
 def day_chart(counts: Mapping[str, FloatArray], names: Sequence[str], *, palette: Palette) -> altair.LayerChart:
     """Draw true counts of one day by place as bars, and what models expected as marks (the paper's Figure 9)."""
     alt = require("altair", extra="pages")
     rows = [
-        {"name": name, "count": round(float(count), 3), "who": gettext(who), "is_true": who == TRUTH}
+        {"name": name, "count": round(float(count), 3), "who": _said_of(who), "is_true": who == TRUTH}
         for who, values in counts.items()
         for name, count in zip(names, values, strict=True)
     ]
-    who = [gettext(name) for name in counts if name != TRUTH]
+    who = [_said_of(name) for name in counts if name != TRUTH]
     base = alt.Chart(alt.Data(name="day", values=rows)).encode(
         y=alt.Y("name:N", title=None, sort=list(names), axis=alt.Axis(labelLimit=170, grid=True, gridDash=[1, 3])),
         x=alt.X("count:Q", title=gettext("events"), axis=alt.Axis(tickCount=6)),

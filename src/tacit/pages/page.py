@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 from tacit._base.extras import require
 from tacit._base.files import write_whole
@@ -143,6 +144,11 @@ def make_page(
     )
 
 
+def page_style() -> str:
+    """Return the styles of all pages; the mark behind what is true stands in them, in the page's language."""
+    return resource("page.css").replace(quote(LABORATORY, safe=" "), quote(gettext(LABORATORY), safe=" "))
+
+
 def plural_of(noun: str | None) -> str:
     """Return the second of two words for one and for many, as people write them; without any "events".
 
@@ -190,7 +196,7 @@ def common_parts(
         "english_paragraphs": english,
         "span": sections.time_span(release),
         "level": percent(release.level),
-        "style": resource("page.css"),
+        "style": page_style(),
         "place": level_noun(release.domain.place.level),
         "places": plural(level_noun(release.domain.place.level)),
     }
