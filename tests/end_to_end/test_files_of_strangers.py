@@ -45,7 +45,7 @@ from tacit.plan import Plan
 from tacit.postprocess import smooth
 from tacit.privacy.unit import Unit
 from tacit.randomness import SeededRandomness
-from tacit.release import Release
+from tacit.release import Release, SigningKey
 
 COUNTS = np.random.default_rng(5).poisson(20, (12, 4))
 Damage = Callable[[bytes, np.random.Generator], bytes]
@@ -221,6 +221,10 @@ def release_bytes(folder: Path, kind: str) -> bytes:
     return (folder / "r.parquet").read_bytes()
 
 
+def signed_bytes(folder: Path) -> bytes:
+    return SigningKey.create(folder / "a.key").signed(release_bytes(folder, "plain"))
+
+
 def forged_release(about: dict[str, Any], columns: dict[str, Any], rng: np.random.Generator) -> dict[str, Any]:
     from tacit.release import files
 
@@ -375,6 +379,7 @@ KINDS = {
     "model share": Kind(180, lambda f: model_bytes(f, "total x share"), half(other_model), use_model),
     "model seasonal-naive": Kind(150, lambda f: model_bytes(f, "seasonal naive"), half(other_model), use_model),
     "release": Kind(450, lambda f: release_bytes(f, "plain"), half(other_parquet), use_release),
+    "signed release": Kind(150, signed_bytes, flipped, use_release),
     "smoothed release": Kind(300, lambda f: release_bytes(f, "smooth"), half(other_parquet), use_release),
     "release with kinds": Kind(150, lambda f: release_bytes(f, "kinds"), half(other_parquet), use_release),
     "plan": Kind(450, plan_bytes, half(other_plan), use_plan),

@@ -17,7 +17,7 @@ from tacit.privacy.ledger import Ledger
 from tacit.privacy.unit import Unit
 from tacit.publication import writing
 from tacit.publication.agreement import Agreement
-from tacit.release import Release
+from tacit.release import Release, SigningKey
 
 STATIONS = ["Market", "Pier", "2nd at Townsend"]
 SPRING = {"first": "2026-01-01", "last": "2026-02-28"}
@@ -573,3 +573,17 @@ def test_errors_that_are_expected_do_not_shrink_with_days_that_have_no_event(run
     assert (near.trust, far.one) == ("nobody", near.one)
     assert near.belief == pytest.approx(np.e / (np.e + 2))
     assert seen[0].errors()[1].belief == pytest.approx(np.e / (np.e + 1))
+
+
+def test_a_signed_publication_stays_signed(run, tmp_path):
+    key, other = (SigningKey.create(tmp_path / f"{name}.key") for name in ("own", "other"))
+    run(trips(), sign_with=tmp_path / "own.key")
+    assert tacit.open(run.folder, signed_by=key.public).release.signed_by == key.public
+    before = entries(run)
+    for wrong in (None, other):
+        with pytest.raises(SettingError, match="is signed with the key"):
+            run(trips(), last="2026-03-31", sign_with=wrong)
+    assert entries(run) == before
+    run(trips(), last="2026-03-31", sign_with=key)
+    again = tacit.open(run.folder, signed_by=tmp_path / "own.pub")
+    assert again.release.domain.time.days == ("2026-01-01", "2026-03-31")

@@ -96,7 +96,10 @@ class PublishedSurvey:
                 "the address, which is like https://HOST/v1/surveys/NAME."
             )
         if kind in ("no-token", "no-right"):
-            return SettingError(f"{self.url} asks for the survey's token to read. {detail[0].upper()}{detail[1:]}")
+            problem = (
+                "no token was given" if kind == "no-token" else "the token given is another one, or was taken back"
+            )
+            return SettingError(f"{self.url} asks for the survey's token to read, and {problem}. Give the right one.")
         if kind == "not-shown":
             return NotShown(f"{self.url}: {detail} Try again when a period has ended.")
         return FormatError(f"{self.url}/{what}: {detail} Check the address, or try again later.")
