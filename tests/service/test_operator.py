@@ -146,6 +146,7 @@ def test_the_administrator_closes_periods_before_their_time_and_later_reports_ar
     assert world.get("tally").status_code == 200
     overview = world.client.get("/v1/operator", headers=world.headers(Scope.ADMIN)).json()["surveys"][0]
     assert (overview["last_closed"], overview["open_periods"]) == ("2026-11-17", [])
+    assert overview["releases"] == [{"number": 1, "until": "2026-11-17", "is_signed": False}]
 
 
 def test_a_part_that_is_not_of_the_page_is_not_there(world):
@@ -168,6 +169,10 @@ def test_the_page_shows_the_sums_and_keeps_the_token_in_memory_alone(chromium, t
         today = survey.now(datetime.now(UTC))
         for content in (message(survey, [today] * 2500, np.arange(2500) % 17), b"x"):
             httpx2.post(f"{running.url}/reports", content=content, headers=headers)
+        day = survey.plan.domain.time.label(today)
+        httpx2.post(
+            f"{running.url}/close?until={day}", headers={"Authorization": f"Bearer {admin}"}, timeout=120
+        ).raise_for_status()
         base = running.url.partition("/v1/")[0]
         with sync_playwright() as playwright:
             browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
@@ -181,7 +186,15 @@ def test_the_page_shows_the_sums_and_keeps_the_token_in_memory_alone(chromium, t
             page.click("button")
             page.wait_for_selector("#found:not([hidden])")
             words = page.inner_text("main")
-            for shown in ("visits", "2,500", "Not a message of this survey", "<b>place 3</b>", "SQLite", "Free disk"):
+            for shown in (
+                "visits",
+                "2,500",
+                "Not a message of this survey",
+                "<b>place 3</b>",
+                "SQLite",
+                "Free disk",
+                "Release 1",
+            ):
                 assert shown in words
             assert admin not in page.content()
             assert page.locator("svg rect").count() == 1

@@ -30,6 +30,7 @@ from tacit.service.store import Store
 from tacit.service.survey import Survey
 from tacit.service.tokens import EVERY_SURVEY, Scope
 
+_RELEASES_SHOWN: Final = 12  # the newest: a year of months. All of them are listed at the survey's address
 _PAGE: Final = Parts(Path(__file__).parent / "operator_page", ("operator.html", "operator.css", "operator.js"))
 
 
@@ -101,6 +102,11 @@ class Operator:
             "is_simulation": survey.is_simulation,
             "late": survey.late,
             "epsilon": survey.plan.epsilon,
+            "releases": [
+                {"number": one.number, "until": _label(survey, one.n_periods - 1), "is_signed": bool(one.signed_by)}
+                for one in self.store.shelf.all(survey)[:_RELEASES_SHOWN]
+            ],
+            "is_public": self.store.shelf.outlet(survey).is_public,
             "hours": self.ingest.activity.hours(survey.id),
             "last_closed": _label(survey, n_closed - 1),
             "open_periods": [_label(survey, period) for period in taken if period >= n_closed],

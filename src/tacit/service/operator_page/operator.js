@@ -31,6 +31,11 @@ const WORDS = {
   takes: "Takes reports for",
   none: "none",
   to: (label) => `to ${label}`,
+  releases: "Releases",
+  release: (one) => `Release ${one.number}, up to ${one.until}${one.is_signed ? ", signed" : ""}`,
+  noReleases: "Nothing is published yet.",
+  isPublic: "Everybody may read them.",
+  notPublic: "Readers need a token.",
   perHour: "Reports per hour",
   chart: (most) => `Reports per hour in the last two days, at most ${most} in an hour.`,
   ago: "48 hours ago",
@@ -131,6 +136,13 @@ function refusals(counts, titles) {
   return table;
 }
 
+function releases(survey) {
+  const list = made("div");
+  const words = survey.releases.length ? (survey.is_public ? WORDS.isPublic : WORDS.notPublic) : WORDS.noReleases;
+  list.append(made("p", words, "note"), ...survey.releases.map((one) => made("p", WORDS.release(one), "release")));
+  return list;
+}
+
 function section(survey, found) {
   const block = made("section");
   const words = [
@@ -158,6 +170,7 @@ function section(survey, found) {
   const [left, right] = [made("div"), made("div")];
   left.append(made("h3", WORDS.perHour), chart(survey.hours, found.least_shown), made("p", WORDS.few(found.least_shown), "note"));
   right.append(made("h3", WORDS.refusals), refusals(survey.refusals, found.titles));
+  right.append(made("h3", WORDS.releases), releases(survey));
   columns.append(left, right);
   block.append(columns);
   return block;
