@@ -7,7 +7,7 @@ TESTED := $(wildcard requirements/*.txt)
 # tests start Python hundreds of times: what it compiles is kept, whatever the environment says
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test quick check bench reproduce setup browser postgres node client constraints clean
+.PHONY: demo test quick check bench reproduce setup browser postgres node java client constraints clean
 .DEFAULT_GOAL := demo
 
 # the demonstration needs what a data officer installs; the tests need a little more
@@ -22,7 +22,7 @@ test: check
 quick: check
 	$(BIN)/python -m pytest --quick --numprocesses auto --dist worksteal
 
-check: $(VENV)/.test browser postgres node
+check: $(VENV)/.test browser postgres node java
 	$(BIN)/ruff check --no-cache .
 	$(BIN)/ruff format --no-cache --check .
 	$(BIN)/mypy
@@ -50,6 +50,7 @@ bench: $(VENV)-bench/.bench
 	@echo "  benchmarks/planner.py    predicted beside simulated errors"
 	@echo "  benchmarks/reading.py    reading events, files of up to 50 million rows (3 GB)"
 	@echo "  benchmarks/bounding.py   bounding what one person adds, the same"
+	@echo "By $(BIN)/python: benchmarks/spark.py, counting and randomizing on a cluster of processes (--rows 100_000_000)"
 	@echo "And by $(BIN)/python: benchmarks/collector.py, a collector with both databases (--kills 50: killed under load)"
 
 $(VENV)/.desk: pyproject.toml $(TESTED)
@@ -76,6 +77,10 @@ postgres:
 # the browser client is built and tested by Node, likewise
 node:
 	@sh tools/find_or_install_node.sh
+
+# Spark is tested on a cluster of its own processes, which need Java, likewise
+java:
+	@sh tools/find_or_install_java.sh
 
 # build the one file of the browser client again, after a change in clients/js; a test compares it with a fresh build
 client: node

@@ -117,6 +117,7 @@ _ROOMS: Final = (
     "collection",
     "counts",
     "domain",
+    "engines",
     "errors",
     "events",
     "forecast",

@@ -10,7 +10,8 @@ from typing import Annotated
 import typer
 
 from tacit.cli import console
-from tacit.cli.options import DomainOptions, UserSourceOptions, takes
+from tacit.cli.engine import engine_of
+from tacit.cli.options import BEYOND, DomainOptions, EngineOptions, UserSourceOptions, takes
 from tacit.cli.sources import (
     Settings,
     agreed_plan,
@@ -34,10 +35,11 @@ from tacit.errors import DataError, SettingError
 from tacit.events import DateFinding, EventCounts, Reason, SourceDescription, propose_columns
 
 
-@takes(source=UserSourceOptions, domain=DomainOptions)
+@takes(source=UserSourceOptions, domain=DomainOptions, beyond=BEYOND)
 def check(
     source: UserSourceOptions,
     domain: DomainOptions,
+    beyond: EngineOptions,
     plan: Annotated[
         str | None, typer.Option(help="Check against this plan's periods and places.", metavar="PLAN")
     ] = None,
@@ -70,19 +72,20 @@ def check(
     if known is None and source.time is None:
         _say_columns(source)
         return
+    engine = engine_of(beyond)
     zone = zone_of(domain.zone, known) if agreed is None else agreed.domain.time.zone
     if known is None:
         with_kinds = domain.kinds is not None if agreed is None else agreed.domain.kind is not None
         described = describe(source, zone, with_kinds=with_kinds)
         settings = Settings(named_source(source), columns_of(source, described), described.options(options_of(source)))
     else:
-        described, settings = known, settings_of(source, with_user=True)
+        described, settings = known, settings_of(source, with_user=True, engine=engine)
     counted_over = domain_of(domain, settings, known=known) if agreed is None else agreed.domain
     bound = None
     if agreed is not None and settings.columns.user is not None:
         bound = bound_of(agreed.protected_unit, bytes(32), "")  # how much is cut does not depend on the key
     with console.progress("Reading events") as report:
-        counts = settings.open(counted_over).count(progress=report, bound=bound)
+        counts = settings.open(counted_over, engine).count(progress=report, bound=bound)
     _say_counts(counts)
     if not counts.n_events:
         raise DataError(

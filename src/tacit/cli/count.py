@@ -11,12 +11,15 @@ import typer
 from tacit._base.languages import ENGLISH
 from tacit._base.validation import check_one_of, check_share
 from tacit.cli import console
+from tacit.cli.engine import engine_of
 from tacit.cli.key import say_signed
 from tacit.cli.ledger_file import LedgerFile, data_set_name, paid, paying_ledger, say_ledger
 from tacit.cli.options import (
+    BEYOND,
     AcceptLoss,
     DataSetName,
     DryRun,
+    EngineOptions,
     Force,
     Language,
     Level,
@@ -45,10 +48,11 @@ from tacit.release.exports import key_for
 from tacit.release.versions import check_replaceable
 
 
-@takes(source=UserSourceOptions, rules=Panel("What is shown of the counts", RuleOptions))
+@takes(source=UserSourceOptions, rules=Panel("What is shown of the counts", RuleOptions), beyond=BEYOND)
 def count(
     source: UserSourceOptions,
     rules: RuleOptions,
+    beyond: EngineOptions,
     plan: PlanFile = Path("plan.toml"),
     out: Annotated[Path, typer.Option(help="Where to write (.parquet).", metavar="FILE")] = Path("release.parquet"),
     by: Annotated[
@@ -111,7 +115,8 @@ def count(
         agreed_rules.check_within(agreed.domain.time)
     if by is not None:
         agreed.domain.time.coarsen(by)  # refused before anything is spent
-    events = open_source(source, agreed.domain, with_user=agreed.protected_unit.is_of_a_person)
+    is_of_a_person = agreed.protected_unit.is_of_a_person
+    events = open_source(source, agreed.domain, with_user=is_of_a_person, engine=engine_of(beyond))
     name = data_set or data_set_name(source)
     done = paid(
         "Counting events",

@@ -335,6 +335,23 @@ class UserSourceOptions(SourceOptions):
 
 
 @dataclass(frozen=True, kw_only=True)
+class EngineOptions:
+    """The options that say where the work is done."""
+
+    engine: Annotated[
+        str,
+        typer.Option(help="What does the work: local, this machine, or spark, Apache Spark.", metavar="local|spark"),
+    ] = "local"
+    master: Annotated[
+        str | None,
+        typer.Option(help="The address of Spark's master (default: all cores of this machine).", metavar="URL"),
+    ] = None
+
+
+BEYOND: Final = Panel("Beyond one machine", EngineOptions)
+
+
+@dataclass(frozen=True, kw_only=True)
 class UnitOptions:
     """The options that say what is protected."""
 

@@ -10,11 +10,14 @@ from typing import Annotated
 import typer
 
 from tacit.cli import console
+from tacit.cli.engine import engine_of
 from tacit.cli.ledger_file import LedgerFile, data_set_name, opened_ledger, say_ledger
 from tacit.cli.options import (
+    BEYOND,
     AcceptLoss,
     Again,
     DataSetName,
+    EngineOptions,
     Force,
     PlanFile,
     PlanPlaces,
@@ -30,9 +33,10 @@ from tacit.plan import Plan
 from tacit.privacy.guarantee import Guarantee
 
 
-@takes(source=SourceOptions)
+@takes(source=SourceOptions, beyond=BEYOND)
 def randomize(
     source: SourceOptions,
+    beyond: EngineOptions,
     plan: PlanFile = Path("plan.toml"),
     out: Annotated[Path, typer.Option(help="Where to write the reports.", metavar="FILE")] = Path("events.reports"),
     places: PlanPlaces = None,
@@ -63,7 +67,8 @@ def randomize(
     console.check_apart([out], [Path(source.file), plan, *([] if book is None else [book.path])])
     agreed = agreed_plan(plan, places)
     agreed.domain.check_tables()
-    events = open_source(source, agreed.domain)
+    engine = engine_of(beyond)
+    events = open_source(source, agreed.domain, engine=engine)
     with console.progress("Randomizing events") as report:
         done = randomize_events(
             events,
@@ -77,6 +82,7 @@ def randomize(
             overwrite=force,
             progress=report,
             look=partial(check_loss, is_accepted=accept_loss),
+            pieces=None if engine is None else engine.pieces,
         )
     if done.is_resumed:
         console.say("A run that was interrupted was taken up: the same reports, at no further cost.")

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any, Final, NoReturn
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from tacit._base.reading import reading
 from tacit.cli import console
@@ -34,6 +34,9 @@ from tacit.mechanisms.central.table import central_mechanism_of
 from tacit.mechanisms.registry import mechanism_of
 from tacit.plan import Plan
 
+if TYPE_CHECKING:
+    from tacit.engines.spark import SparkEngine
+
 NO_PLACES: Final = "none"
 """What ``--places`` names where events are counted in all; a file of this name is ``./none``."""
 _MOST_KINDS: Final = 40  # that are named on the screen, a few lines; twice as many nobody would read
@@ -48,16 +51,23 @@ class Settings:
     columns: EventColumns
     options: ReadOptions
 
-    def open(self, domain: Domain) -> Events:
-        """Open the source; no row is read yet."""
-        return open_events(self.named, columns=self.columns, domain=domain, options=self.options)
+    def open(self, domain: Domain, engine: SparkEngine | None = None) -> Events:
+        """Open the source, here or on an engine; no row is read yet."""
+        if engine is None:
+            return open_events(self.named, columns=self.columns, domain=domain, options=self.options)
+        from tacit.engines.frames import open_named
+
+        named = open_named(engine.session, str(self.named), self.options)
+        return engine.open(named, columns=self.columns, domain=domain, options=self.options)
 
 
-def open_source(source: SourceOptions, domain: Domain, *, with_user: bool = False) -> Events:
+def open_source(
+    source: SourceOptions, domain: Domain, *, with_user: bool = False, engine: SparkEngine | None = None
+) -> Events:
     """Open a source as its description or the options say; refuses text of which neither says how it is written."""
     check_kinds_are_counted(source, domain)
     try:
-        return settings_of(source, with_user=with_user).open(domain)
+        return settings_of(source, with_user=with_user, engine=engine).open(domain, engine)
     except NotDescribed:
         pass
     raise NotDescribed(
@@ -75,12 +85,14 @@ def check_kinds_are_counted(source: SourceOptions, domain: Domain) -> None:
         )
 
 
-def settings_of(source: SourceOptions, *, with_user: bool = False) -> Settings:
+def settings_of(source: SourceOptions, *, with_user: bool = False, engine: SparkEngine | None = None) -> Settings:
     """Return the settings of a source: those of its description, or without one those of the options alone.
 
-    ``with_user`` takes the column of users from the description too; one that is given is taken in any case.
+    ``with_user`` takes the column of users from the description too; one that is given is taken in any case. An
+    ``engine`` finds the source by its name.
     """
-    named, description = named_source(source), description_of(source)
+    named = named_source(source) if engine is None else _named_for_an_engine(source)
+    description = description_of(source)
     if description is None:
         if source.time is None:
             raise NotDescribed(f"the column of dates must be named. Add: --time COLUMN, or: {check_command(source)}")
@@ -176,6 +188,12 @@ def named_source(source: SourceOptions) -> object:
     if source.query is None:
         raise SettingError("a database address needs a query. Add: --query 'SELECT ... FROM ...'")
     return SqlQuery(source.file, source.query)
+
+
+def _named_for_an_engine(source: SourceOptions) -> str:
+    if source.query is not None:
+        raise SettingError("--query is for databases that are read on this machine. Name a table of Spark instead.")
+    return source.file
 
 
 def _refuse_contradictions(source: SourceOptions, description: SourceDescription) -> None:

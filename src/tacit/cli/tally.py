@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from tacit.cli import console
-from tacit.cli.options import Force, PlanFile
+from tacit.cli.engine import engine_of
+from tacit.cli.options import BEYOND, EngineOptions, Force, PlanFile, takes
 from tacit.cli.sources import agreed_plan
-from tacit.collection.poisoning import tally_and_watch
+from tacit.collection.poisoning import Watched, tallies_and_runs, tally_and_watch
+
+if TYPE_CHECKING:
+    from tacit.engines.spark import SparkEngine
 
 _ALARMS_SHOWN = 5  # a choice: of the others the number is said
 
 
+@takes(beyond=BEYOND)
 def tally(
+    beyond: EngineOptions,
     reports: Annotated[list[Path], typer.Argument(metavar="REPORTS...", help="Report files, made by: tacit randomize")],
     plan: PlanFile = Path("plan.toml"),
     out: Annotated[Path, typer.Option(help="Where to write the tally.", metavar="FILE")] = Path("events.tally"),
@@ -26,9 +33,10 @@ def tally(
     Example: [bold]tacit tally north.reports south.reports --plan plan.toml[/bold]
     """
     console.check_new(out, force=force)
+    engine = engine_of(beyond)
     with console.progress("Counting reports") as report:
         agreed = agreed_plan(plan)
-        total, alarms = tally_and_watch(reports, agreed, progress=report)
+        total, alarms = tally_and_watch(reports, agreed, progress=report, tallies=_tallies(engine))
     total.write(out)
     public = console.noun_of(agreed.public, "public bin")
     console.say(
@@ -39,3 +47,11 @@ def tally(
     if len(alarms) > _ALARMS_SHOWN:
         console.warn(f"... and {len(alarms) - _ALARMS_SHOWN:,} more. Honest reports would rarely show one.")
     console.say(f"Next: tacit release {out} --plan {plan} --by month")
+
+
+def _tallies(engine: SparkEngine | None) -> Watched:
+    if engine is None:
+        return tallies_and_runs
+    from tacit.engines.tallying import tallies_and_runs as by_spark
+
+    return partial(by_spark, engine.session)

@@ -13,8 +13,8 @@ from tacit._base.rounding import epsilon_at_most, percent
 from tacit.collection.curating import digest_key, key_of, pay
 from tacit.errors import SettingError
 from tacit.events import DayDigest, Events
+from tacit.events.passes import Progress
 from tacit.events.person_counts import PersonCounts
-from tacit.events.reader import Progress
 from tacit.mechanisms.central.bound_choice import BoundChoice
 from tacit.privacy.budget import Budget
 from tacit.privacy.ledger import Ledger, Spend

@@ -19,7 +19,7 @@ from tacit.domain import Domain, TimeAxis
 from tacit.domain.step import When
 from tacit.errors import PlanMismatch, Remedy, SettingError, TacitError
 from tacit.events import BadRowSummary, ContributionBound, DayDigest, EventCounts, Events, TableNotes
-from tacit.events.reader import Progress
+from tacit.events.passes import Progress
 from tacit.mechanisms.central.table import central_mechanism_of
 from tacit.mechanisms.central.tree import LARGEST_TOTAL, check_counts, input_digest_of
 from tacit.mechanisms.continual.files import CounterFiles

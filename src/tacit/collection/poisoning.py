@@ -24,7 +24,7 @@ each was drawn for itself: a device that sends one memoized report twice looks l
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
@@ -139,8 +139,26 @@ def watch(source: Tally | Batch | ReportFile, plan: Plan, *, false_alarm: float 
         return tally_and_watch([source.path], plan, false_alarm=false_alarm)[1]
     if isinstance(source, Tally):
         return _alarms(source, None, plan, false_alarm)
-    runs = _runs(source.bins, source.run_lengths, source.reports)
+    runs = runs_of(source.bins, source.run_lengths, source.reports)
     return _alarms(tally_message(source, plan), runs, plan, false_alarm)
+
+
+Watched = Callable[..., Iterator[tuple[Tally, list[Run]]]]
+"""Yields the tally of each file with its runs, from paths, a plan and ``progress``."""
+
+
+def tallies_and_runs(
+    paths: Iterable[str | Path], plan: Plan, *, progress: Callable[[int, int], None] | None = None
+) -> Iterator[tuple[Tally, list[Run]]]:
+    """Yield the tally of each file with its runs, from one reading of every file."""
+    runs: list[Run] = []
+
+    def look(bins: IntArray, run_lengths: IntArray, reports: NDArray[np.uint8]) -> None:
+        runs.extend(runs_of(bins, run_lengths, reports))
+
+    for tally in tallies_of(paths, plan, progress=progress, look=look):
+        yield tally, list(runs)
+        runs.clear()
 
 
 def tally_and_watch(
@@ -149,18 +167,16 @@ def tally_and_watch(
     *,
     false_alarm: float = 1e-6,
     progress: Callable[[int, int], None] | None = None,
+    tallies: Watched = tallies_and_runs,
 ) -> tuple[Tally, list[Alarm]]:
-    """Return the tally of report files and the alarms of each in turn, from one reading of every file."""
+    """Return the tally of report files and the alarms of each in turn, from one reading of every file.
+
+    ``tallies`` counts the files somewhere else.
+    """
     total = Tally.zero(plan.fingerprint, mechanism_of(plan).n_statistics)
     found: list[Alarm] = []
-    runs: list[Run] = []
-
-    def look(bins: IntArray, run_lengths: IntArray, reports: NDArray[np.uint8]) -> None:
-        runs.extend(_runs(bins, run_lengths, reports))
-
-    for tally in tallies_of(paths, plan, progress=progress, look=look):
+    for tally, runs in tallies(paths, plan, progress=progress):
         found += _alarms(tally, runs, plan, false_alarm)
-        runs.clear()
         total += tally
     return total, found
 
@@ -318,7 +334,7 @@ def _log_sum(kinds: Sequence[tuple[float, float]], m: int) -> float:
     return largest + math.log(sum(math.exp(term - largest) for term in terms))
 
 
-def _runs(bins: IntArray, run_lengths: IntArray, reports: NDArray[np.uint8]) -> list[Run]:
+def runs_of(bins: IntArray, run_lengths: IntArray, reports: NDArray[np.uint8]) -> list[Run]:
     """Return, for every public bin or piece of one, the bin, its reports, and how many are the most frequent."""
     if not len(reports):
         return []

@@ -22,10 +22,10 @@ import numpy as np
 from tacit._base.files import check_writable
 from tacit.collection.curating import digest_key, refusal_of
 from tacit.collection.wire.cell_counts import CellCounter, CellCounts, drawing_key, secret_key
-from tacit.collection.wire.reports import write_reports
+from tacit.collection.wire.reports import Pieces, write_reports
 from tacit.counts.provenance import Provenance
 from tacit.errors import DataError, Remedy, SettingError, TacitError
-from tacit.events import BadRowSummary, DayDigest, Events
+from tacit.events import BadRowSummary, DayDigest, EventBatch, Events
 from tacit.mechanisms.continual.files import days_of_bins
 from tacit.mechanisms.registry import mechanism_of
 from tacit.plan import Plan
@@ -77,6 +77,7 @@ def randomize_events(
     overwrite: bool = True,
     progress: Progress | None = None,
     look: Callable[[ReadEvents], None] | None = None,
+    pieces: Pieces | None = None,
 ) -> Randomized:
     """Write one report for every event, after the ledger has agreed to pay for them.
 
@@ -84,7 +85,8 @@ def randomize_events(
     same call after an interruption goes on with the same reports, at no further cost. ``only`` keeps to some time bins
     (the new days of a file that grows). A ``seed`` instead of a ledger makes a simulation: real noise is always
     recorded. Without ``overwrite`` a file that is there is refused, unless it is what an interrupted run wrote.
-    ``look`` is shown what was read before anything is paid, and may refuse by raising.
+    ``look`` is shown what was read before anything is paid, and may refuse by raising. ``pieces`` draws the reports
+    somewhere else, by the same keys.
     """
     if events.columns.user is not None:
         raise SettingError(
@@ -113,7 +115,16 @@ def randomize_events(
     def write(secret: bytes, label: Provenance) -> None:
         key = drawing_key(secret, plan.fingerprint, digest)
         label = replace(label, fields_span_lines=events.options.fields_span_lines)
-        write_reports(path, mechanism, counts, key=key, provenance=label, overwrite=overwrite, progress=progress)
+        write_reports(
+            path,
+            mechanism,
+            counts,
+            key=key,
+            provenance=label,
+            overwrite=overwrite,
+            progress=progress,
+            pieces=pieces,
+        )
 
     asked: dict[str, Any] = {
         "data_set": data_set,
@@ -169,14 +180,38 @@ def _read(events: Events, counts: CellCounts, plan: Plan, refusal: TacitError | 
     return replace(found, last_bin=int(periods.max(initial=-1)), n_busy=len(periods))
 
 
+class PlanCounts:
+    """The exact counts of a plan's cells, as events come in. Counts of parts of a source add up."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self._counter = CellCounter(plan.n_private)
+
+    def add(self, batch: EventBatch) -> None:
+        """Count events."""
+        self._counter.add(*self.plan.split(batch.time_bin, batch.column), batch.count)
+
+    def __add__(self, other: PlanCounts) -> PlanCounts:
+        total = PlanCounts(self.plan)
+        total._counter = self._counter + other._counter
+        return total
+
+    def after(self, n_rows: int) -> PlanCounts:
+        """Return the same: no row number is kept."""
+        return self
+
+    def counts(self) -> CellCounts:
+        """All that was added."""
+        return self._counter.counts()
+
+
 def _counted(
     events: Events, plan: Plan, key: bytes, only: slice | None, progress: Progress | None
 ) -> tuple[CellCounts, dict[str, bytes]]:
     """Return the exact count of every cell, and each day's digest for the ledger: in one pass."""
-    counter, digest = CellCounter(plan.n_private), DayDigest(key, events.domain)
-    for batch in events.batches(progress=progress, digest=digest, only=only):
-        counter.add(*plan.split(batch.time_bin, batch.column), batch.count)
-    return counter.counts(), digest.digests()
+    digest = DayDigest(key, events.domain)
+    counted = events.total(PlanCounts(plan), progress=progress, digest=digest, only=only)
+    return counted.counts(), digest.digests()
 
 
 def _covered(plan: Plan, counts: CellCounts, only: slice | None) -> Iterator[str]:

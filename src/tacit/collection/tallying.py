@@ -55,13 +55,13 @@ def tallies_of(
     nothing of any of them may be used before all have been counted.
     """
     mechanism = mechanism_of(plan)
-    files = _opened(paths, plan, mechanism.report_bytes)
+    files = open_reports(paths, plan, mechanism.report_bytes)
     done, n_reports = 0, sum(file.n_reports for file in files)
     for file in files:
         n_bins = int(file.bins[-1]) + 1 if len(file.bins) else 0
         statistics = np.zeros((n_bins, mechanism.n_statistics), np.int64)
         reports = np.zeros(n_bins, np.int64)
-        with _called_damaged_first(file):
+        with called_damaged_first(file):
             for bins, run_lengths, rows in file.batches(check=True):
                 statistics[bins] += mechanism.statistics(rows, run_lengths)
                 reports[bins] += run_lengths
@@ -88,7 +88,7 @@ def histogram_reports(paths: Iterable[str | Path], plan: Plan) -> ReportHistogra
         raise SettingError(
             f"reports of {plan.mechanism} support no single cells. Refine by project or coherent instead."
         )
-    files = _opened(paths, plan, mechanism.report_bytes)
+    files = open_reports(paths, plan, mechanism.report_bytes)
     provenance, n_bins = Provenance(plan.fingerprint), 0
     entries: list[tuple[NDArray[np.int64], NDArray[Any], NDArray[np.int64]]] = []
     for file in files:
@@ -168,11 +168,11 @@ def _as_keys(rows: NDArray[np.uint8]) -> NDArray[Any]:
     return np.ascontiguousarray(rows).view(f"V{rows.shape[1]}").ravel()
 
 
-def _opened(paths: Iterable[str | Path], plan: Plan, report_bytes: int) -> list[ReportFile]:
+def open_reports(paths: Iterable[str | Path], plan: Plan, report_bytes: int) -> list[ReportFile]:
     """Read the heads of report files and refuse those that do not fit, or whose reports would count twice."""
     files = [ReportFile.open(path, check=False) for path in paths]
     for file in files:
-        with _called_damaged_first(file):
+        with called_damaged_first(file):
             _check_fits(file, plan, report_bytes)
     if len(files) > 1 and any(file.provenance.prior_epsilon for file in files):
         raise SettingError(
@@ -185,7 +185,7 @@ def _opened(paths: Iterable[str | Path], plan: Plan, report_bytes: int) -> list[
 
 
 @contextmanager
-def _called_damaged_first(file: ReportFile) -> Iterator[None]:
+def called_damaged_first(file: ReportFile) -> Iterator[None]:
     """Check the file if anything inside this block is refused: of a damaged file nothing else is said."""
     try:
         yield

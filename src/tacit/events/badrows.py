@@ -128,6 +128,13 @@ class BadRowLog:
             total._first_rows[reason] = sorted(kept)[:FIRST_ROWS_KEPT]
         return total
 
+    def after(self, n_rows: int) -> BadRowLog:
+        """Return the log of the same rows where so many rows stand before them."""
+        later = BadRowLog()
+        later._counts = dict(self._counts)
+        later._first_rows = {reason: [row + n_rows for row in kept] for reason, kept in self._first_rows.items()}
+        return later
+
     def summary(self) -> BadRowSummary:
         """Return the rows noted so far, by reason."""
         rows = {reason: tuple(kept) for reason, kept in self._first_rows.items()}

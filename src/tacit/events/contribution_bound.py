@@ -20,6 +20,8 @@ bounded piece by piece.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from copy import copy
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, Protocol
@@ -168,10 +170,26 @@ class Contributed(Protocol):
         """Note further events of each of these groups."""
 
 
+class Sink(Protocol):
+    """Where rows of persons go to be counted."""
+
+    def add(self, hashes: Rows, words: NDArray[np.uint64], /) -> None:
+        """Set rows down: two words of a hash and one more each."""
+
+    def parts(self) -> Iterator[Part]:
+        """Yield the rows, those of a person in a window together."""
+
+    def close(self) -> None:
+        """Forget the rows."""
+
+
 class BoundedCount:
     """Takes batches, then counts what a bound allows, from a first time bin on.
 
     To be used with ``contextlib.closing``: its files are gone when it is left, however it is left.
+
+    An engine sends the rows of a person in a window to one machine (``sink``), counts there, and adds up: ``+`` is for
+    counts of parts that share no person in a window. A bounded count that is sent leaves its files behind.
     """
 
     def __init__(
@@ -185,9 +203,28 @@ class BoundedCount:
         self._keeper = keeper
         self._contributed = contributed
         self._first_bin = first_bin
-        self._spill = Spill()
+        self.sink: Sink = Spill()
         self._n_events = self._n_within = 0
         self.n_rows_beyond = 0
+
+    @property
+    def keeper(self) -> CountKeeper:
+        """The counts within the bound."""
+        return self._keeper
+
+    def __getstate__(self) -> dict[str, object]:
+        return self.__dict__ | {"sink": None}
+
+    def __add__(self, other: BoundedCount) -> BoundedCount:
+        total = copy(self)
+        total._keeper = self._keeper + other._keeper
+        total._n_events, total._n_within = self._n_events + other._n_events, self._n_within + other._n_within
+        total.n_rows_beyond = self.n_rows_beyond + other.n_rows_beyond
+        return total
+
+    def after(self, n_rows: int) -> BoundedCount:
+        """Return the same: no row number is kept."""
+        return self
 
     @property
     def n_beyond(self) -> int:
@@ -196,7 +233,7 @@ class BoundedCount:
 
     def close(self) -> None:
         """Remove all files."""
-        self._spill.close()
+        self.sink.close()
 
     def add(self, batch: EventBatch) -> None:
         """Set the rows of a batch down."""
@@ -206,16 +243,16 @@ class BoundedCount:
         words = self._keeper.take_in(batch).view(np.uint64) << _UNITS_BITS
         if batch.count is None:
             self._n_events += len(batch)
-            self._spill.add(batch.person, words | np.uint64(1))
+            self.sink.add(batch.person, words | np.uint64(1))
             return
         # one more than the bound, so that a row cut by it is still seen to be
         units = np.minimum(batch.count, self.bound.cell_bound + 1).view(np.uint64)
         self._n_events += int(batch.count.sum())
-        self._spill.add(batch.person[units > 0], (words | units)[units > 0])
+        self.sink.add(batch.person[units > 0], (words | units)[units > 0])
 
     def count(self) -> None:
         """Count what the bound allows, one file after the other."""
-        for part in self._spill.parts():
+        for part in self.sink.parts():
             self._count_part(part)
 
     def _count_part(self, part: Part) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from copy import copy
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -79,7 +79,10 @@ class TableNotes:
 
 
 class TableWatcher:
-    """Looks at the batches of a table of counts as they pass, in memory that does not grow without end."""
+    """Looks at the batches of a table of counts as they pass, in memory that does not grow without end.
+
+    Watchers of consecutive parts add up in their order: of a table too long to be searched the first rows are.
+    """
 
     def __init__(self, *, with_kinds: bool = False) -> None:
         self._compared_by = "date, place and kind" if with_kinds else "date and place"
@@ -99,6 +102,24 @@ class TableWatcher:
         self._keys.append((batch.name_word[chosen] ^ second) * _MULTIPLIER ^ second)
         self._rows.append(batch.row[chosen])
         self._n_compared += len(chosen)
+
+    def __add__(self, other: TableWatcher) -> TableWatcher:
+        total = copy(self)
+        total._bins = self._bins | other._bins
+        room = _MAX_ROWS - self._n_compared
+        total._keys, total._rows = list(self._keys), list(self._rows)
+        for keys, rows in zip(other._keys, other._rows, strict=True):
+            total._keys.append(keys[:room])
+            total._rows.append(rows[:room])
+            room -= len(total._rows[-1])
+        total._n_compared = _MAX_ROWS - room
+        return total
+
+    def after(self, n_rows: int) -> TableWatcher:
+        """Return the watcher of the same rows where so many rows stand before them."""
+        later = copy(self)
+        later._rows = [rows + n_rows for rows in self._rows]
+        return later
 
     def notes(self, axis: TimeAxis) -> TableNotes:
         """Return the notes on a table, over the periods of an axis with an end."""
@@ -159,13 +180,14 @@ class EventCounts:
 
 
 class CountKeeper:
-    """Adds batches up; grows with the last bin where the time axis has no end.
+    """Adds batches up; grows with the last bin where the time axis has no end. A ``watcher`` sees them, too.
 
     Keepers of parts of a source add up: ``+`` is associative and commutative, and a new keeper is its zero.
     """
 
-    def __init__(self, domain: Domain, source: str) -> None:
+    def __init__(self, domain: Domain, source: str, watcher: TableWatcher | None = None) -> None:
         self._domain = domain
+        self._watcher = watcher
         self._source = source
         self._n_columns = domain.n_columns
         self._is_endless = domain.time.n_bins is None
@@ -192,11 +214,36 @@ class CountKeeper:
         np.minimum(total._counts, MOST_IN_A_CELL, out=total._counts)
         total._n_bins_used = max(self._n_bins_used, other._n_bins_used)
         total._n_counted += other._n_counted
+        if self._watcher is not None and other._watcher is not None:
+            total._watcher = self._watcher + other._watcher
         return total
+
+    @property
+    def domain(self) -> Domain:
+        """The domain as it was asked for."""
+        return self._domain
+
+    def after(self, n_rows: int) -> CountKeeper:
+        """Return the keeper of the same rows where so many rows stand before them."""
+        later = copy(self)
+        later._watcher = None if self._watcher is None else self._watcher.after(n_rows)
+        return later
+
+    def __getstate__(self) -> dict[str, object]:
+        """Of many cells few hold events where a keeper is sent from one machine to another."""
+        cells = np.flatnonzero(self._counts)
+        return self.__dict__ | {"_counts": (len(self._counts), cells, self._counts[cells])}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        n_cells, cells, counts = state["_counts"]
+        self.__dict__.update(state | {"_counts": np.zeros(n_cells, np.int64)})
+        self._counts[cells] = counts
 
     def add(self, batch: EventBatch) -> None:
         """Count a batch."""
         self.add_units(self.take_in(batch), 1 if batch.count is None else batch.count)
+        if self._watcher is not None:
+            self._watcher.add(batch)
 
     def take_in(self, batch: EventBatch) -> NDArray[np.int64]:
         """Make room for a batch and return the cell of every row, for :meth:`add_units`."""
@@ -225,7 +272,8 @@ class CountKeeper:
         if self._is_endless:
             n_bins = max(1, self._n_bins_used)
             domain, counts = replace(domain, time=domain.time.with_end(n_bins)), counts[:n_bins].copy()
-        return EventCounts(domain, counts, n_rows, self._n_counted, n_left_out, bad_rows)
+        table = None if self._watcher is None else self._watcher.notes(domain.time)
+        return EventCounts(domain, counts, n_rows, self._n_counted, n_left_out, bad_rows, table=table)
 
     def _make_room(self, batch: EventBatch) -> None:
         last = int(batch.time_bin.max())

@@ -42,6 +42,7 @@ class DayDigest:
                 f"key must have at least {_MIN_KEY_BYTES} bytes; got {len(key)} bytes. "
                 "Draw it with secrets.token_bytes(32)."
             )
+        # what may be sent to other machines: words that the key gives, not the key
         self._domain = domain
         self._keys = _words(key, b"keys", 4)
         self._place_words = np.stack([_words(key, b"place:" + cell.encode(), 2) for cell in domain.place.cells])
@@ -78,6 +79,16 @@ class DayDigest:
         for day, words in other._sums.items():
             total._add(day, words)
         return total
+
+    def empty(self) -> DayDigest:
+        """Return a digest under the same key with no event in it."""
+        zero = copy(self)
+        zero._sums = {}
+        return zero
+
+    def take_over(self, other: DayDigest) -> None:
+        """Take the days of another digest under the same key in place of one's own."""
+        self._sums = dict(other._sums)
 
     def _add(self, day: str, words: Sequence[int]) -> None:
         old = self._sums.get(day, (0, 0))

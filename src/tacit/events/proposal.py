@@ -28,7 +28,8 @@ from tacit.events.csv_blocks import ByteStream, read_fully
 from tacit.events.csv_source import Plain, Unzipped, fields_of
 from tacit.events.dates import BLANK, GOOD, UNDECIDED, DateForm, ReadDates, holds_dates, read_dates
 from tacit.events.mapping import SEPARATORS, EventColumns, ReadOptions, fold_column, looks_like_data, wanted_columns
-from tacit.events.reader import Progress, Reading, find_columns, form_of_dates
+from tacit.events.passes import Progress, Reading
+from tacit.events.reader import find_columns, form_of_dates
 from tacit.events.source_description import SourceDescription
 from tacit.events.sources import RawTable, Source, SqlQuery, format_of, open_source, path_of
 

@@ -1,42 +1,41 @@
-"""Events from a source, in batches, with every row accounted for: tables are made in several threads, in order."""
+"""Events from a source, in batches, with every row accounted for."""
 
 from __future__ import annotations
 
-import os
-from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Iterator, Sequence
 from contextlib import closing, nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import Final, Generic, TypeVar
+from typing import Any, cast
 
-from tacit._base.extras import require
 from tacit.domain import Domain
-from tacit.errors import DataError, NotDescribed, Remedy, SettingError, UnreadableFile
+from tacit.errors import DataError, NotDescribed, Remedy, SettingError
 from tacit.events import selection
-from tacit.events.badrows import BadRowFile, BadRowLog, BadRowSummary, check_list, refuse_bad_rows
+from tacit.events.badrows import BadRowFile, BadRowSummary, check_list, refuse_bad_rows
 from tacit.events.columns import is_text
 from tacit.events.contribution_bound import BoundedCount, Contributed, ContributionBound
 from tacit.events.counts import CountKeeper, EventCounts, TableWatcher
 from tacit.events.dates import DateForm, holds_dates, parse_date_format
 from tacit.events.digest import DayDigest
-from tacit.events.interpret import EventBatch, Interpreter
+from tacit.events.interpret import EventBatch, Interpreted, Interpreter
 from tacit.events.mapping import EventColumns, ReadOptions, find_column, fold_column, looks_like_data, wanted_columns
+from tacit.events.passes import Added, Engine, Pass, Progress, Reading, RowAccount, TableReader
 from tacit.events.person_counts import PersonCounter, PersonCounts
 from tacit.events.places import PointLocator, Polygons
-from tacit.events.sources import Piece, RawTable, Source, SqlQuery, open_source
-
-_MAX_WORKERS: Final = 4  # a choice: each holds a block in memory
-
-Progress = Callable[[int, int | None], None]
-Made = TypeVar("Made")
-Item = TypeVar("Item")
-Result = TypeVar("Result")
+from tacit.events.sources import Source, SqlQuery, open_source
 
 
-def open_events(source: object, *, columns: EventColumns, domain: Domain, options: ReadOptions | None = None) -> Events:
+def open_events(
+    source: object,
+    *,
+    columns: EventColumns,
+    domain: Domain,
+    options: ReadOptions | None = None,
+    engine: Engine | None = None,
+) -> Events:
     """Open a CSV or Parquet path, a :class:`SqlQuery`, or any frame with the Arrow capsule protocol.
+
+    With an ``engine`` the source is one of its own, and the engine reads it (:mod:`tacit.engines`).
 
     Settings, columns and polygons are checked here; rows are read by :meth:`Events.batches` and
     :meth:`Events.count`. What is done with a row depends on that row and on these settings alone, so text needs a
@@ -78,12 +77,12 @@ def open_events(source: object, *, columns: EventColumns, domain: Domain, option
         )
     if options.bad_rows is not None:
         check_list(Path(options.bad_rows))
-    opened = open_source(source, options=options)
+    opened: Source = open_source(source, options=options) if engine is None else cast(Source, source)
     wanted = wanted_columns(columns, with_coordinates=True)
     positions = find_columns(opened, wanted, are_public=opened.has_public_names)
     locator = _locator(domain, options) if columns.has_coordinates else None
     query = source.query if isinstance(source, SqlQuery) else ""
-    return Events(opened, positions, columns, domain, options, locator, query)
+    return Events(opened, positions, columns, domain, options, locator, query, engine)
 
 
 def find_columns(source: Source, wanted: dict[str, str], *, are_public: bool = False) -> dict[str, int]:
@@ -135,8 +134,10 @@ class Events:
         options: ReadOptions,
         locator: PointLocator | None,
         query: str = "",
+        engine: Engine | None = None,
     ) -> None:
         self.domain = domain
+        self._engine = engine
         self.columns = columns
         self.options = options
         self._source = source
@@ -151,7 +152,7 @@ class Events:
             options,
             locator,
         )
-        self._start()
+        self._account = RowAccount()
 
     def __repr__(self) -> str:
         return f"Events({self.name!r})"
@@ -164,17 +165,17 @@ class Events:
     @property
     def n_rows(self) -> int:
         """The rows read so far, blank ones apart: counted, left out, or bad."""
-        return self._n_rows
+        return self._account.n_rows
 
     @property
     def n_left_out(self) -> int:
         """The rows that ``where`` left out, and those of other time bins than were asked for."""
-        return self._n_left_out
+        return self._account.n_left_out
 
     @property
     def bad_rows(self) -> BadRowSummary:
         """The rows set aside so far."""
-        return self._bad.summary()
+        return self._account.bad.summary()
 
     def selection(self, only: slice | None = None) -> dict[str, str]:
         """Return digests of the public settings that decide which rows :meth:`batches` gives, for a ledger."""
@@ -197,17 +198,48 @@ class Events:
         """
         is_strict = self.options.strict
         if is_strict and self._source.can_reread:
-            for _ in self._read(None, only=only):
-                pass
+            for made, first_row in self._read(None, only=only):
+                self._account.add(made, first_row)
             refuse_bad_rows(self.name, self.bad_rows)
-        for batch, incomplete in self._read(progress, only=only):
+        for made, first_row in self._read(progress, only=only):
+            self._account.add(made, first_row)
             if is_strict:
                 refuse_bad_rows(self.name, self.bad_rows)
             if digest is not None:
-                digest.update(batch)
-                digest.update(incomplete)
-            if len(batch):
-                yield batch
+                digest.update(made.events)
+                digest.update(made.incomplete)
+            if len(made.events):
+                yield made.batch(first_row)
+
+    def total(
+        self,
+        start: Added,
+        *,
+        progress: Progress | None = None,
+        digest: DayDigest | None = None,
+        bound: ContributionBound | None = None,
+        only: slice | None = None,
+    ) -> Added:
+        """Return what all events add up to, from a sum that is empty, in one pass; ``digest`` is fed along the way.
+
+        ``only`` takes the events of some time bins. Under strict reading bad rows are refused at the end.
+        """
+        done = Pass(start, digest)
+        if self._engine is None:
+            self._run(done, progress, bound, only)
+            return done.total
+        empty = Pass(start, None if digest is None else digest.empty())
+        positions = tuple(self._positions.values())
+        return self._taken(self._engine.run(self._source, positions, self._reader(bound, only), empty), digest)
+
+    def _taken(self, done: Pass[Added], digest: DayDigest | None) -> Added:
+        """Take over what an engine made of all rows."""
+        self._account = done.account
+        if digest is not None and done.digest is not None:
+            digest.take_over(done.digest)
+        if self.options.strict:
+            refuse_bad_rows(self.name, self.bad_rows)
+        return done.total
 
     def count(
         self,
@@ -225,31 +257,28 @@ class Events:
         The digest takes in all events, those without a user or a kind too: it is that of the same events read without
         columns of users and kinds.
         """
-        keeper = CountKeeper(self.domain, self.name)
         if bound is not None:
             self._check_users()
+            keeper = CountKeeper(self.domain, self.name)
             return self._count_bounded(BoundedCount(bound, keeper, contributed, first_bin), keeper, digest, progress)
-        watcher = (
-            TableWatcher(with_kinds=self.domain.kind is not None)
-            if self.columns.count is not None and self.columns.user is None
-            else None
-        )
-
-        def add(batch: EventBatch) -> None:
-            keeper.add(batch)
-            if watcher is not None:
-                watcher.add(batch)
-
-        self._feed(add, digest, progress)
-        counts = self._finished(keeper)
-        return counts if watcher is None else replace(counts, table=watcher.notes(counts.domain.time))
+        is_table = self.columns.count is not None and self.columns.user is None
+        watcher = TableWatcher(with_kinds=self.domain.kind is not None) if is_table else None
+        keeper = CountKeeper(self.domain, self.name, watcher)
+        return self._finished(self.total(keeper, progress=progress, digest=digest))
 
     def _count_bounded(
         self, bounded: BoundedCount, keeper: CountKeeper, digest: DayDigest | None, progress: Progress | None
     ) -> EventCounts:
         with closing(bounded):
-            self._feed(bounded.add, digest, progress, bounded.bound)
-            bounded.count()
+            if self._engine is None:
+                self._run(Pass(bounded, digest), progress, bounded.bound)
+                bounded.count()
+            else:
+                empty = Pass(bounded, None if digest is None else digest.empty())
+                positions = tuple(self._positions.values())
+                reader = self._reader(bounded.bound, None)
+                bounded = self._taken(self._engine.run_bounded(self._source, positions, reader, empty), digest)
+                keeper = bounded.keeper
         return replace(self._finished(keeper), n_beyond=bounded.n_beyond, n_rows_beyond=bounded.n_rows_beyond)
 
     def count_persons(
@@ -267,7 +296,7 @@ class Events:
         """
         self._check_users()
         with closing(PersonCounter(grid)) as counter:
-            self._feed(counter.add, digest, progress, ContributionBound(1, None, window, key=key))
+            self._run(Pass(counter, digest), progress, ContributionBound(1, None, window, key=key))
             return replace(counter.counts(), bad_rows=self.bad_rows)
 
     def _check_users(self) -> None:
@@ -280,46 +309,34 @@ class Events:
     def _finished(self, keeper: CountKeeper) -> EventCounts:
         return keeper.finish(n_rows=self.n_rows, n_left_out=self.n_left_out, bad_rows=self.bad_rows)
 
-    def _feed(
-        self,
-        add: Callable[[EventBatch], None],
-        digest: DayDigest | None,
-        progress: Progress | None,
-        bound: ContributionBound | None = None,
+    def _run(
+        self, done: Pass[Any], progress: Progress | None, bound: ContributionBound | None, only: slice | None = None
     ) -> None:
-        for batch, incomplete in self._read(progress, bound):
-            add(batch)
-            if digest is not None:
-                digest.update(batch)
-                digest.update(incomplete)
+        """Take all rows in, here."""
+        for made, first_row in self._read(progress, bound, only, done.account):
+            done.take(made, first_row)
         if self.options.strict:
             refuse_bad_rows(self.name, self.bad_rows)
 
-    def _start(self) -> None:
-        self._bad = BadRowLog()
-        self._n_rows = self._n_left_out = 0
+    def _reader(self, bound: ContributionBound | None, only: slice | None) -> TableReader:
+        return TableReader(self.name, self.domain, self._interpreter, self._form, bound, only)
 
     def _read(
-        self, progress: Progress | None, bound: ContributionBound | None = None, only: slice | None = None
-    ) -> Iterator[tuple[EventBatch, EventBatch]]:
-        """Yield the good rows, and those that lack nothing but a user or a kind."""
-        self._start()
-        reading = Reading(
-            self._source,
-            tuple(self._positions.values()),
-            lambda table: self._interpreter.interpret(table, self._form, bound, only),
-        )
+        self,
+        progress: Progress | None,
+        bound: ContributionBound | None = None,
+        only: slice | None = None,
+        account: RowAccount | None = None,
+    ) -> Iterator[tuple[Interpreted, int]]:
+        """Yield what is made of each table, and the number of its first row; who takes it in keeps the account."""
+        self._account = account if account is not None else RowAccount()
+        reading = Reading(self._source, tuple(self._positions.values()), self._reader(bound, only).read)
         path = self.options.bad_rows
         with nullcontext() if path is None else closing(BadRowFile(Path(path))) as listed:
             for first_row, made in reading.run(progress):
-                for reason, records in made.bad.items():
-                    self._bad.add(reason, records + first_row)
                 if listed is not None:
                     listed.add(made.bad, first_row)
-                batch = made.batch(first_row)
-                self._n_left_out += made.n_left_out
-                self._n_rows += len(batch) + made.n_left_out + sum(len(records) for records in made.bad.values())
-                yield batch, made.incomplete
+                yield made, first_row
 
 
 def _locator(domain: Domain, options: ReadOptions) -> PointLocator:
@@ -328,64 +345,3 @@ def _locator(domain: Domain, options: ReadOptions) -> PointLocator:
         assert polygons is not None
         polygons = Polygons.read(polygons, crs=options.polygons_crs, name_property=options.polygons_name)
     return polygons.locator(domain.place)
-
-
-class Reading(Generic[Made]):
-    """A pass that makes something of each table; ``make`` runs in several threads and sees nothing but its table."""
-
-    def __init__(self, source: Source, positions: Sequence[int], make: Callable[[RawTable], Made]) -> None:
-        self._source = source
-        self._positions = positions
-        self._make = make
-        self._row = source.first_row
-        self.n_rows = 0
-
-    def run(self, progress: Progress | None = None) -> Iterator[tuple[int, Made]]:
-        """Yield the row number of each table's first record, and what was made of the table."""
-        with closing(in_order(self._work, self._source.pieces(self._positions))) as results:
-            for piece, table, made in results:
-                if made is None:
-                    raise UnreadableFile(f"{self._source.name}, row {self._row + table.n_records}: {table.damage}.")
-                yield self._row, made
-                self._row += table.n_records
-                self.n_rows += table.n_records - table.n_blank
-                if progress is not None:
-                    progress(piece.done, self._source.total)
-
-    def _work(self, piece: Piece) -> tuple[Piece, RawTable, Made | None]:
-        table = piece.load()
-        return piece, table, None if table.damage is not None else self._make_safely(table)
-
-    def _make_safely(self, table: RawTable) -> Made:
-        pa = require("pyarrow", extra="events")
-        try:
-            return self._make(table)
-        except pa.ArrowException:
-            pass  # its text may quote a value
-        raise DataError(
-            f"{self._source.name}: a column is of a kind that cannot be read as dates, text or numbers. "
-            "Convert it to one of these."
-        )
-
-
-def in_order(work: Callable[[Item], Result], items: Iterable[Item]) -> Generator[Result, None, None]:
-    """Yield ``work(item)`` in the order of the items, with a few under way in other threads.
-
-    Only as many items are taken as are under way, so that memory stays flat.
-
-    >>> list(in_order(lambda number: number * number, range(5)))
-    [0, 1, 4, 9, 16]
-    """
-    workers = min(_MAX_WORKERS, os.cpu_count() or 1)
-    waiting: deque[Future[Result]] = deque()
-    with ThreadPoolExecutor(workers, thread_name_prefix="tacit-events") as pool:
-        try:
-            for item in items:
-                waiting.append(pool.submit(work, item))
-                if len(waiting) > workers:
-                    yield waiting.popleft().result()
-            while waiting:
-                yield waiting.popleft().result()
-        finally:
-            for future in waiting:
-                future.cancel()

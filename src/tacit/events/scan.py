@@ -18,7 +18,8 @@ from tacit.events.columns import codes_of
 from tacit.events.dates import GOOD, ReadDates, read_dates
 from tacit.events.interpret import wall_clock
 from tacit.events.mapping import EventColumns, ReadOptions, wanted_columns
-from tacit.events.reader import Progress, Reading, find_columns, form_of_dates
+from tacit.events.passes import Progress, Reading
+from tacit.events.reader import find_columns, form_of_dates
 from tacit.events.sources import RawTable, open_source
 
 # Dates before or from here on are taken for misprints or stand-ins for "unknown" (0001-01-01, 9999-12-31).

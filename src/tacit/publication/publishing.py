@@ -24,7 +24,7 @@ from tacit.domain.step import When
 from tacit.errors import DataError, Remedy, SettingError
 from tacit.events import Events, Reason, SourceDescription, names_in, open_events
 from tacit.events.badrows import check_loss
-from tacit.events.reader import Progress
+from tacit.events.passes import Progress
 from tacit.mechanisms.planner import CURATOR, Wanted
 from tacit.pages.page import plural_of
 from tacit.plan import Plan

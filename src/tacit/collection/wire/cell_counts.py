@@ -142,6 +142,11 @@ class CellCounter:
         if sum(len(part.cells) for part in self._pending) > max(_FEWEST_PENDING, len(self._merged.cells)):
             self.counts()
 
+    def __add__(self, other: CellCounter) -> CellCounter:
+        total = CellCounter(self._n_private)
+        total._merged = self.counts() + other.counts()
+        return total
+
     def counts(self) -> CellCounts:
         """Return all that was added."""
         self._merged = _merged(self._n_private, [self._merged, *self._pending])

@@ -218,17 +218,34 @@ class ReportFile:
         with self.path.open("rb") as file:
             digest.update(file.read(self.payload_at))
             while start < self.n_reports:
-                stop = min(start + _READ_REPORTS, self.n_reports)
-                first = int(np.searchsorted(ends, start, side="right"))
-                last = int(np.searchsorted(ends, stop - 1, side="right"))
-                edges = np.clip(np.concatenate(([start], ends[first : last + 1])), start, stop)
-                flat = np.fromfile(file, np.uint8, (stop - start) * self.report_bytes)
+                bins, run_lengths = self._runs(start, ends)
+                n_reports = int(run_lengths.sum())
+                flat = np.fromfile(file, np.uint8, n_reports * self.report_bytes)
                 if check:
                     digest.update(flat.data)
-                yield self.bins[first : last + 1], np.diff(edges), flat.reshape(-1, self.report_bytes)
-                start = stop
+                yield bins, run_lengths, flat.reshape(-1, self.report_bytes)
+                start += n_reports
         if check:
             self._compare(digest.digest())
+
+    def starts(self) -> range:
+        """The number of the first report of each piece that :meth:`batches` gives."""
+        return range(0, self.n_reports, _READ_REPORTS)
+
+    def piece(self, start: int) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.uint8]]:
+        """The piece of :meth:`batches` that begins with this report, alone; nothing is checked."""
+        bins, run_lengths = self._runs(start, np.cumsum(self.run_lengths))
+        with self.path.open("rb") as file:
+            file.seek(self.payload_at + start * self.report_bytes)
+            flat = np.fromfile(file, np.uint8, int(run_lengths.sum()) * self.report_bytes)
+        return bins, run_lengths, flat.reshape(-1, self.report_bytes)
+
+    def _runs(self, start: int, ends: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The bins of the piece that begins with this report, and how many reports it has of each."""
+        stop = min(start + _READ_REPORTS, self.n_reports)
+        first, last = np.searchsorted(ends, [start, stop - 1], side="right")
+        edges = np.clip(np.concatenate(([start], ends[first : last + 1])), start, stop)
+        return self.bins[first : last + 1], np.diff(edges)
 
     def _compare(self, digest: bytes) -> None:
         if digest != self.checksum:
@@ -288,6 +305,11 @@ class RandomizingWriter:
             write_reports(self._path, self._mechanism, counts, key=key, provenance=self._provenance)
 
 
+Pieces = Callable[[LocalRandomizer, CellCounts, bytes, Path], Iterator[NDArray[np.uint8]]]
+"""Draws a report for every event counted under a key and gives them sorted by bin and report, piece by piece. What does
+not fit in memory may lie beside the output, enciphered."""
+
+
 def write_reports(
     path: Path,
     mechanism: LocalRandomizer,
@@ -297,22 +319,25 @@ def write_reports(
     provenance: Provenance,
     overwrite: bool = True,
     progress: Progress | None = None,
+    pieces: Pieces | None = None,
 ) -> None:
     """Draw a report for every event counted, and write them sorted. On return the file is on the disk, whole.
 
-    Without ``overwrite`` a file that is there already is refused unless it is the very same.
+    Without ``overwrite`` a file that is there already is refused unless it is the very same. ``pieces`` draws them
+    somewhere else.
     """
     bins, run_lengths = counts.bins()
-    pieces = _watched(_sorted_pieces(mechanism, counts, key, path.parent), counts.n_events, progress)
-    write_sorted(path, provenance, mechanism.report_bytes, bins, run_lengths, pieces, overwrite=overwrite)
+    drawn = (pieces or sorted_pieces)(mechanism, counts, key, path.parent)
+    watched = _watched(drawn, counts.n_events, progress)
+    write_sorted(path, provenance, mechanism.report_bytes, bins, run_lengths, watched, overwrite=overwrite)
 
 
-def _sorted_pieces(
+def sorted_pieces(
     mechanism: LocalRandomizer, counts: CellCounts, key: bytes, beside: Path
 ) -> Iterator[NDArray[np.uint8]]:
     """Yield the reports of one bin after the other, sorted; only a bin too large for memory goes through files."""
     drawn = _Drawn(mechanism, counts, key)
-    for bins, run_lengths in _gathered(*counts.bins()):
+    for bins, run_lengths in gathered(*counts.bins()):
         n_reports = int(run_lengths.sum())
         if n_reports <= ROWS_IN_MEMORY:
             reports = np.concatenate(list(drawn.take(n_reports)))
@@ -335,7 +360,7 @@ def _watched(
             progress(done, n_reports)
 
 
-def _gathered(
+def gathered(
     bins: NDArray[np.int64], run_lengths: NDArray[np.int64]
 ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
     """Yield bins in groups of so many reports, or a bin of more alone."""

@@ -1,0 +1,102 @@
+"""A session of Spark with the settings that private data need, and a log that no screen shows."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any, Final
+
+from pyspark.sql import SparkSession
+
+from tacit.errors import SettingError
+
+BATCH_ROWS: Final = 131_072
+"""Rows of a batch between Spark and Python, as many as the reader takes at a time here. Spark's own 10,000 cost a third
+more calls; doubled, each Python process holds twice the memory."""
+LOG_NAME: Final = "spark.tacit.log"  # the setting that remembers where the log is; Spark ignores names it does not know
+
+_LOGGING: Final = """\
+rootLogger.level = warn
+rootLogger.appenderRef.file.ref = file
+appender.file.type = File
+appender.file.name = file
+appender.file.fileName = {path}
+appender.file.layout.type = PatternLayout
+appender.file.layout.pattern = %d{{yyyy-MM-dd HH:mm:ss}} %p %c: %m%n%ex
+"""
+
+
+def start(master: str | None = None, *, name: str = "tacit", **settings: str) -> SparkSession:
+    """Return the session that is active, or a new one on ``master``, else on all cores of this machine.
+
+    What Spark writes to disks while it works is enciphered (``spark.io.encryption.enabled``), nothing listens on the
+    network but what the cluster needs, and messages of Java go to a private file. ``settings`` are Spark's own, with
+    underscores for dots, and come last.
+    """
+    if (active := SparkSession.getActiveSession()) is not None:
+        return active
+    builder: Any = SparkSession.builder
+    builder = builder.appName(name)
+    is_submitted = "PYSPARK_GATEWAY_PORT" in os.environ  # then spark-submit has said where, and Java runs already
+    if master is not None or not is_submitted:
+        builder = builder.master(master or "local[*]")
+    if not is_submitted:
+        _check_java()
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+        os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
+        if master is not None and master.startswith("local-cluster"):
+            import pyspark
+
+            os.environ.setdefault("SPARK_HOME", str(Path(pyspark.__file__).parent))
+    usual = {
+        "spark.io.encryption.enabled": "true",
+        "spark.ui.enabled": "false",
+        "spark.sql.execution.arrow.maxRecordsPerBatch": str(BATCH_ROWS),
+        "spark.sql.session.timeZone": "UTC",
+        "spark.ui.showConsoleProgress": "false",
+    }
+    if not is_submitted:
+        usual |= _logged()
+        if master is None or master.startswith("local"):
+            usual |= {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
+    for key, value in (usual | {key.replace("_", "."): value for key, value in settings.items()}).items():
+        builder = builder.config(key, value)
+    try:
+        session: SparkSession = builder.getOrCreate()
+    except Exception:
+        log = usual.get(LOG_NAME)
+        where = "" if log is None else f" Its log: {log}"
+        problem = SettingError(
+            f"Spark does not start on {master or 'this machine'}. Check its address and Java.{where}"
+        )
+    else:
+        return session
+    raise problem
+
+
+def log_of(session: SparkSession) -> str | None:
+    """Return the file that messages of Java go to, None where whoever started Spark decides it."""
+    return session.conf.get(LOG_NAME, None)
+
+
+def _logged() -> dict[str, str]:
+    """The settings that send messages of Java to a private file: they may quote what a row holds."""
+    folder = Path(tempfile.mkdtemp(prefix="tacit-spark-"))  # for its owner alone
+    log, how = folder / "spark.log", folder / "log4j2.properties"
+    how.write_text(_LOGGING.format(path=log), encoding="utf-8")
+    return {
+        LOG_NAME: str(log),
+        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile=file:{how} -Dlog4j.configurationFile=file:{how}",
+    }
+
+
+def _check_java() -> None:
+    home = os.environ.get("JAVA_HOME")
+    if shutil.which("java") is None and (home is None or not (Path(home) / "bin" / "java").exists()):
+        raise SettingError(
+            "Spark needs Java 17 or later, and no java was found. Install it (Debian: apt-get install "
+            "openjdk-17-jre-headless), or set JAVA_HOME."
+        )

@@ -1,0 +1,256 @@
+"""What runs on the executors: a batch of rows becomes part of a sum, a range of report numbers becomes reports.
+
+A task may run twice, at the same time or after it failed. It draws nothing of its own and writes nothing down: it is a
+function of its rows or its order, and gives one row of bytes to whoever asked. What is refused on purpose is given back
+like a result, so that it is not tried again and its sentence is not lost in a stack trace.
+"""
+
+from __future__ import annotations
+
+import io
+import pickle
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import closing
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+from pyspark import TaskContext
+
+from tacit.collection.wire.cell_counts import CellCounts, draw_reports
+from tacit.collection.wire.spool import sorting_order
+from tacit.domain import Domain
+from tacit.errors import TacitError, UnreadableFile
+from tacit.events.contribution_bound import BoundedCount, Hashes
+from tacit.events.csv_blocks import Block, marked
+from tacit.events.csv_source import CsvLayout, parse_block
+from tacit.events.passes import Pass, TableReader
+from tacit.events.sources import RawTable
+from tacit.events.spill import Part, Spill
+from tacit.events.tables import TablePiece
+from tacit.mechanisms.local.randomizer import LocalRandomizer
+from tacit.plan import Plan
+
+SCHEMA: Final = "part long, payload binary"
+"""A number, by which parts are put in order, and a pickled result."""
+
+Batches = Iterator[pa.RecordBatch]
+Tables = Callable[[Batches, int], Iterator[RawTable]]
+
+
+@dataclass(frozen=True, slots=True)
+class FrameTables:
+    """Makes tables of batches whose columns are those asked for, of about so many rows."""
+
+    n_rows: int
+
+    def __call__(self, batches: Batches, part: int) -> Iterator[RawTable]:
+        for batch in gathered(batches, self.n_rows):
+            yield TablePiece(tuple(batch.columns), batch.num_rows, 0).load()
+
+
+@dataclass(frozen=True, slots=True)
+class LineTables:
+    """Makes tables of batches of lines of a CSV file, which the same parser reads as on one machine."""
+
+    n_rows: int
+    layout: CsvLayout
+    positions: tuple[int, ...]
+    encoding: str
+    n_head: int
+
+    def __call__(self, batches: Batches, part: int) -> Iterator[RawTable]:
+        left = self.n_head if part == 0 else 0  # the file begins with the first part
+        for batch in gathered(batches, self.n_rows):
+            lines = batch.column(0).slice(left).to_pylist()
+            left = max(0, left - batch.num_rows)
+            if not lines:
+                continue
+            data = b"\n".join(lines) + b"\n"
+            yield parse_block(
+                Block(data if self.encoding == "utf-8" else marked(data, self.encoding)), self.layout, self.positions
+            )
+
+
+def gathered(batches: Iterable[pa.RecordBatch], n_rows: int) -> Iterator[pa.RecordBatch]:
+    """Join small batches to batches of at least ``n_rows``; calls cost the same for ten rows and for ten thousand."""
+    waiting: list[pa.RecordBatch] = []
+    for batch in batches:
+        waiting.append(batch)
+        if sum(one.num_rows for one in waiting) >= n_rows:
+            yield from _joined(waiting)
+            waiting = []
+    yield from _joined(waiting)
+
+
+def _joined(batches: list[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    if len(batches) < 2:
+        return iter(batches)
+    return iter(pa.Table.from_batches(batches).combine_chunks().to_batches())
+
+
+def take_rows(batches: Batches, *, tables: Tables, reader: TableReader, start: Pass[Any]) -> Batches:
+    """Give what the rows of a partition add up to; its rows are numbered from 0 on."""
+    part = _part()
+    try:
+        for table in tables(batches, part):
+            _take(start, reader, table)
+    except TacitError as refusal:
+        yield _row(part, refusal)
+        return
+    yield _row(part, start)
+
+
+def _take(done: Pass[Any], reader: TableReader, table: RawTable) -> None:
+    if table.damage is not None:
+        raise UnreadableFile(f"{reader.name}: {table.damage}.")
+    done.take(reader.read(table), done.n_records)
+    done.n_records += table.n_records
+
+
+PERSON_SCHEMA: Final = f"{SCHEMA}, first long, second long, word long"
+"""A result, or a row of a person: two words of a keyed hash of person and window, one of the cell and the events."""
+
+
+class _Buffer:
+    """Holds the rows of persons of one table."""
+
+    def __init__(self) -> None:
+        self._rows: list[tuple[Hashes, NDArray[np.uint64]]] = []
+
+    def add(self, hashes: Hashes, words: NDArray[np.uint64], /) -> None:
+        self._rows.append((hashes, words))
+
+    def parts(self) -> Iterator[Part]:
+        return iter(())  # nothing is counted before all rows of a person have met
+
+    def close(self) -> None:
+        self._rows = []
+
+    def batches(self) -> Batches:
+        for hashes, words in self._rows:
+            first, second, word = (pa.array(np.ascontiguousarray(one).view(np.int64)) for one in (*hashes.T, words))
+            nothing = pa.nulls(len(words), pa.int64()), pa.nulls(len(words), pa.binary())
+            yield pa.record_batch([*nothing, first, second, word], names=_PERSON_NAMES)
+        self.close()
+
+
+_PERSON_NAMES: Final = ["part", "payload", "first", "second", "word"]
+
+
+def send_persons(batches: Batches, *, tables: Tables, reader: TableReader, start: Pass[BoundedCount]) -> Batches:
+    """Give the rows of persons by their keyed hash, and last what became of all rows of the partition."""
+    part, buffer = _part(), _Buffer()
+    start.total.sink = buffer
+    result: object = start
+    try:
+        for table in tables(batches, part):
+            _take(start, reader, table)
+            yield from buffer.batches()
+    except TacitError as refusal:
+        result = refusal
+    start.total.close()
+    yield _person_row(part, result)
+
+
+def count_persons(batches: Batches, *, start: BoundedCount) -> Batches:
+    """Count what a bound allows of persons whose rows have all come here; results of other tasks pass through."""
+    start.sink = Spill()
+    result: object = start
+    with closing(start.sink):
+        try:
+            for batch in batches:
+                is_row = batch.column(1).is_null()
+                for part, payload in zip(*(batch.filter(pc.invert(is_row)).column(at) for at in (0, 1)), strict=True):
+                    yield pa.record_batch({"part": [part.as_py()], "payload": [payload.as_py()]})
+                rows = [batch.filter(is_row).column(at).to_numpy().view(np.uint64) for at in (2, 3, 4)]
+                if len(rows[0]):
+                    start.sink.add(np.stack(rows[:2], axis=1), rows[2])
+            start.count()
+        except TacitError as refusal:
+            result = refusal
+    yield _row(COUNTED, result)
+
+
+COUNTED: Final = -1
+"""The number of results that have no place among the parts of the source."""
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """Reports to draw: their numbers, the counts and keys of their blocks and no others, and the bins they stand in.
+
+    The bins hold ``n_in_bins`` reports in all, of which a large bin's order has a part.
+    """
+
+    reports: range
+    first: int
+    counts: CellCounts
+    keys: Mapping[int, bytes]
+    bins: NDArray[np.int64]
+    run_lengths: NDArray[np.int64]
+    n_in_bins: int
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all reports of the bins are in this order."""
+        return len(self.reports) == self.n_in_bins
+
+
+def expand(batches: Batches, *, mechanism: LocalRandomizer) -> Batches:
+    """Give the reports of every order, sorted by bin and report: no order of events is left in them."""
+    for batch in batches:
+        for part, packed in zip(batch.column(0).to_pylist(), batch.column(1).to_pylist(), strict=True):
+            order: Order = pickle.loads(packed)
+            reports = draw_reports(mechanism, order.keys, order.counts, order.reports, first=order.first)
+            sorting = sorting_order(np.repeat(order.bins, order.run_lengths), reports)
+            yield pa.record_batch({"part": [part], "payload": [reports[sorting].tobytes()]})
+
+
+def packed(result: object) -> bytes:
+    """Pack what goes from one machine to another; the agreement, which all sides have, is left out."""
+    written = io.BytesIO()
+    _Packer(written, pickle.HIGHEST_PROTOCOL).dump(result)
+    return written.getvalue()
+
+
+def unpacked(content: bytes, shared: Mapping[str, object]) -> Any:
+    """Unpack a result of our own task, with the agreement put back; raise it if it is a refusal."""
+    result = _Unpacker(io.BytesIO(content), shared).load()
+    if isinstance(result, TacitError):
+        raise result
+    return result
+
+
+_SHARED: Final = {Domain: "domain", Plan: "plan"}
+
+
+class _Packer(pickle.Pickler):
+    def persistent_id(self, obj: object) -> str | None:
+        return _SHARED.get(type(obj))
+
+
+class _Unpacker(pickle.Unpickler):
+    def __init__(self, file: io.BytesIO, shared: Mapping[str, object]) -> None:
+        super().__init__(file)
+        self._shared = shared
+
+    def persistent_load(self, name: str) -> object:
+        return self._shared[name]
+
+
+def _part() -> int:
+    context = TaskContext.get()
+    return 0 if context is None else context.partitionId()
+
+
+def _row(part: int, result: object) -> pa.RecordBatch:
+    return pa.record_batch({"part": [part], "payload": [packed(result)]})
+
+
+def _person_row(part: int, result: object) -> pa.RecordBatch:
+    nothing = [pa.nulls(1, pa.int64())] * 3
+    return pa.record_batch([pa.array([part]), pa.array([packed(result)], pa.binary()), *nothing], names=_PERSON_NAMES)

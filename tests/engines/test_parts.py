@@ -1,0 +1,173 @@
+"""Parts that tasks read and orders that tasks draw add up to the whole, for any parts; without a cluster."""
+
+from __future__ import annotations
+
+import pickle
+import subprocess
+import sys
+from functools import reduce
+from operator import add
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tacit.collection.randomizing import PlanCounts
+from tacit.collection.wire.cell_counts import CellCounts
+from tacit.collection.wire.reports import sorted_pieces
+from tacit.domain import Domain, PlaceAxis, TimeAxis
+from tacit.errors import PlanMismatch, UnreadableFile
+from tacit.events import DayDigest, EventColumns, ReadOptions, open_events
+from tacit.events.counts import CountKeeper, TableWatcher
+from tacit.events.passes import Pass
+from tacit.mechanisms.registry import mechanism_of, plan_for
+
+engine = pytest.importorskip("tacit.engines.spark")
+failures = pytest.importorskip("tacit.engines.failures")
+tasks = pytest.importorskip("tacit.engines.tasks")
+
+DOMAIN = Domain(TimeAxis.between("2018-01-01", "2018-01-09"), PlaceAxis.of(["North", "South"]))
+PLAN = plan_for(DOMAIN, epsilon=1.0)
+COLUMNS = EventColumns(time="when", place="town", count="n")
+WRITTEN = ReadOptions(date_format="year-first")
+rows = st.lists(
+    st.tuples(
+        st.sampled_from(["2018-01-01", "2018-01-05", "2018-01-31", "no date", ""]),
+        st.sampled_from(["North", "South", "Nowhere", ""]),
+        st.sampled_from([0, 1, 3]),
+    ),
+    max_size=30,
+)
+
+
+def table_of(some: list[tuple[str, str, int]]) -> pa.Table:
+    days, towns, counts = zip(*some, strict=True) if some else ((), (), ())
+    columns = {
+        "when": pa.array(days, pa.string()),
+        "town": pa.array(towns, pa.string()),
+        "n": pa.array(counts, pa.int64()),
+    }
+    return pa.table(columns)
+
+
+def made(events: Any, start: Pass[Any]) -> Pass[Any]:
+    """The pass over all rows, here."""
+    events._run(start, None, None)
+    return start
+
+
+@settings(max_examples=40)
+@given(parts=st.lists(rows, min_size=1, max_size=4), n_rows=st.integers(1, 9))
+def test_tasks_over_parts_add_up_to_one_pass(parts, n_rows) -> None:
+    whole = table_of([row for part in parts for row in part])
+    events = open_events(whole, columns=COLUMNS, domain=DOMAIN, options=WRITTEN)
+    reader = events._reader(None, None)
+
+    def empty(kind: type) -> Pass[Any]:
+        total: Any = PlanCounts(PLAN) if kind is PlanCounts else CountKeeper(DOMAIN, "x", TableWatcher())
+        return Pass(total, DayDigest(bytes(16), DOMAIN))
+
+    for kind in (CountKeeper, PlanCounts):
+        found = []
+        for part in parts:
+            sent = pickle.loads(pickle.dumps(empty(kind)))
+            batches = table_of(part).to_batches(max_chunksize=2)
+            (given_back,) = tasks.take_rows(iter(batches), tables=tasks.FrameTables(n_rows), reader=reader, start=sent)
+            shared = {"domain": DOMAIN, "plan": PLAN}
+            found.append(tasks.unpacked(given_back.column(1)[0].as_py(), shared))
+        start = empty(kind)
+        start.n_records = 2
+        there, here = reduce(add, found, start), made(events, empty(kind))
+        assert there.digest.digests() == here.digest.digests()
+        assert there.account.bad.summary() == here.account.bad.summary()
+        assert there.account.n_rows == here.account.n_rows
+        if kind is PlanCounts:
+            assert there.total.counts().digest() == here.total.counts().digest()
+        else:
+            ended = {"n_rows": 0, "n_left_out": 0, "bad_rows": here.account.bad.summary()}
+            one, other = there.total.finish(**ended), here.total.finish(**ended)
+            assert (one.counts == other.counts).all()
+            assert one.table == other.table
+
+
+@settings(max_examples=15)
+@given(
+    counted=st.lists(st.tuples(st.integers(0, 6), st.integers(0, 1), st.integers(1, 40_000)), min_size=1, max_size=12),
+    size=st.sampled_from([1000, 70_000, 1 << 20]),
+    in_memory=st.sampled_from([30_000, 1 << 22]),
+)
+def test_orders_of_any_size_give_the_reports_of_one_machine(tmp_path_factory, counted, size, in_memory) -> None:
+    public, private, numbers = np.array(counted, np.int64).T.copy()
+    counts, mechanism = CellCounts.of(2, public, private, numbers), mechanism_of(PLAN)
+    beside, key = tmp_path_factory.getbasetemp(), bytes(32)
+
+    def here(self: object, mechanism: Any, orders: Any) -> Any:
+        packed = pa.record_batch({"part": range(len(orders)), "payload": [pickle.dumps(order) for order in orders]})
+        drawn = tasks.expand(iter([packed]), mechanism=mechanism)
+        return [np.frombuffer(one.column(1)[0].as_py(), np.uint8).reshape(-1, mechanism.report_bytes) for one in drawn]
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(engine, "ORDER_REPORTS", size)
+        patched.setattr(engine, "ROWS_IN_MEMORY", in_memory)
+        patched.setattr(engine.SparkEngine, "_wave", here)
+        there = np.concatenate(list(engine.SparkEngine(None).pieces(mechanism, counts, key, beside)))
+    assert (there == np.concatenate(list(sorted_pieces(mechanism, counts, key, beside)))).all()
+    orders = list(engine._orders(counts, key))
+    assert sum(len(order.reports) for order in orders) == counts.n_events
+    for order in orders:
+        assert list(order.keys) == list(engine.blocks_of(order.reports)), "an order has the keys of its blocks alone"
+
+
+def test_what_a_task_refuses_is_raised_with_its_sentence() -> None:
+    content = tasks.packed(UnreadableFile("may.csv: the rows from here on cannot be told apart."))
+    with pytest.raises(UnreadableFile, match=r"^may\.csv: the rows"):
+        tasks.unpacked(content, {})
+
+
+@pytest.mark.parametrize(
+    ("said", "sentence"),
+    [
+        ("[PATH_NOT_FOUND] Path does not exist: file:/x", "events is neither a file nor a table that Spark finds."),
+        ("Could not read footer for file: file:/data/a%20b/may.parquet", "may.parquet cannot be read"),
+        ("ExecutorLostFailure (executor 1 exited)", "the cluster that read events was lost or stopped."),
+        ("anything\n\tat org.apache.spark", "Spark failed while it worked on events."),
+    ],
+)
+def test_a_failure_is_one_sentence_without_javas_words(said, sentence) -> None:
+    found = str(failures.said(said, "events"))
+    assert found.startswith(sentence)
+    assert "\n" not in found
+
+
+def test_a_store_counts_a_batch_once_and_keeps_to_its_plan(tmp_path) -> None:
+    from tacit.collection.randomizing import randomize_events
+    from tacit.collection.tallying import tally_reports
+    from tacit.collection.wire import ReportFile
+    from tacit.engines.streaming import TallyStore
+
+    events = open_events(table_of([("2018-01-01", "North", 3)]), columns=COLUMNS, domain=DOMAIN, options=WRITTEN)
+    randomize_events(events, PLAN, tmp_path / "one.reports", ledger=None, data_set="x", seed=1)
+    file, counted = ReportFile.open(tmp_path / "one.reports"), tally_reports([tmp_path / "one.reports"], PLAN)
+    store = TallyStore(tmp_path / "store", PLAN)
+    assert store.tally().n_reports == 0
+    for _ in range(2):
+        store.add("query", 0, [file], counted)
+        assert TallyStore(tmp_path / "store", PLAN).tally() == counted
+    assert store.has_batch("query", 0)
+    assert store.new_files([file]) == []
+    with pytest.raises(PlanMismatch):
+        TallyStore(tmp_path / "store", plan_for(DOMAIN, epsilon=2.0))
+
+
+@pytest.mark.slow
+def test_tacit_loads_no_spark_and_says_what_to_install() -> None:
+    code = (
+        "import sys; sys.modules['pyspark'] = None\n"
+        "import tacit, tacit.cli.randomize\n"
+        "try:\n    import tacit.engines\nexcept tacit.errors.MissingExtra as missing:\n    print(missing)"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "pip install 'tacit[spark]'" in ran.stdout

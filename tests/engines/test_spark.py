@@ -1,0 +1,416 @@
+"""Spark gives what one machine gives. One test holds all that needs a cluster, so that one process starts one.
+
+The cluster has two executors in processes of their own (``local-cluster``); a machine without Java cannot say that it
+works, and fails.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from tacit.collection.curating import CountedEvents, count_events
+from tacit.collection.poisoning import tally_and_watch
+from tacit.collection.randomizing import randomize_events
+from tacit.collection.tallying import tally_reports
+from tacit.domain import Domain, PlaceAxis, TimeAxis
+from tacit.errors import AlreadyRandomized, BadRows, DataError, FormatError, SettingError, UnreadableFile
+from tacit.events import EventColumns, Events, ReadOptions, open_events
+from tacit.mechanisms.registry import plan_for
+from tacit.privacy.ledger import Ledger
+from tacit.privacy.unit import Unit
+
+DOMAIN = Domain(TimeAxis.between("2018-01-01", "2018-01-20"), PlaceAxis.of(["North", "South", "East"]))
+COLUMNS = EventColumns(time="when", place="town")
+WRITTEN = ReadOptions(date_format="year-first", encoding="utf-8", separator=",")
+KEY = bytes(range(32))
+N_ROWS = 3000
+BAD_LINES = 'too,many,fields\n\n"2018-01-03","No"rth,1,7\n2018-02-30,North,1,7\n2018-01-02,,1,7\n'
+
+
+@dataclass(frozen=True)
+class World:
+    """A running cluster, files of the same events, and a folder."""
+
+    spark: Any
+    folder: Path
+    table: pa.Table
+
+    @property
+    def frame(self) -> Any:
+        return self.spark.read.parquet(str(self.folder / "events.parquet"))
+
+    def here(self, name: str = "events.parquet", columns: EventColumns = COLUMNS, **options: Any) -> Events:
+        return open_events(self.folder / name, columns=columns, domain=DOMAIN, options=options_of(name, **options))
+
+    def there(self, name: str = "events.parquet", columns: EventColumns = COLUMNS, **options: Any) -> Events:
+        from tacit.engines.frames import open_named
+        from tacit.engines.spark import SparkEngine
+
+        read = options_of(name, **options)
+        source = open_named(self.spark, str(self.folder / name), read)
+        return SparkEngine(self.spark).open(source, columns=columns, domain=DOMAIN, options=read)
+
+
+def options_of(name: str, **options: Any) -> ReadOptions:
+    written = {"date_format": "year-first", "encoding": "utf-8", "separator": ","} if name.endswith("csv") else {}
+    return ReadOptions(**written | options)
+
+
+def seen(counted: CountedEvents) -> object:
+    """All that was counted, to be compared."""
+    rest = (counted.n_rows, counted.n_left_out, counted.n_beyond, counted.n_rows_beyond, counted.bad_rows)
+    return counted.tally.reveal().tolist(), counted.days, counted.table, *rest
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory, seed: int) -> Iterator[World]:
+    """A cluster whose own files lie in a folder of the test, and events on it."""
+    import pyspark
+
+    from tacit.engines.session import start
+
+    folder = tmp_path_factory.mktemp("spark")
+    home = folder / "home"
+    home.mkdir()
+    for part in Path(pyspark.__file__).parent.iterdir():  # executors work in SPARK_HOME/work
+        (home / part.name).symlink_to(part)
+    os.environ["SPARK_HOME"] = str(home)
+    (folder / "local").mkdir()
+    spark = start("local-cluster[2,1,1024]", spark_local_dir=str(folder / "local"))
+    random = np.random.default_rng(seed)
+    days = np.datetime64("2018-01-01") + random.integers(0, 22, N_ROWS).astype("timedelta64[D]")
+    table = pa.table(
+        {
+            "when": pa.array(days.astype("datetime64[us]")),
+            "town": np.array(["North", "South", "East", "Nowhere"])[random.integers(0, 4, N_ROWS)],
+            "n": random.integers(0, 4, N_ROWS),
+            "user": random.integers(0, 90, N_ROWS).astype(str),
+        }
+    )
+    pq.write_table(table, folder / "events.parquet", row_group_size=700)
+    lines = [
+        f"{day},{town},{n},{user}"
+        for day, town, n, user in zip(
+            days.astype(str), *map(list, map(table.column, ["town", "n", "user"])), strict=True
+        )
+    ]
+    (folder / "events.csv").write_text("when,town,n,user\n" + "\n".join(lines) + "\n" + BAD_LINES)
+    yield World(spark, folder, table)
+    spark.stop()
+
+
+def counts_digests_and_bad_rows_are_equal(world: World) -> None:
+    of_counts = EventColumns(time="when", place="town", count="n")
+    for name, columns in (("events.parquet", COLUMNS), ("events.csv", COLUMNS), ("events.csv", of_counts)):
+        assert seen(count_events(world.there(name, columns), key=KEY)) == seen(
+            count_events(world.here(name, columns), key=KEY)
+        )
+
+
+def partitions_and_the_order_of_rows_do_not_matter(world: World) -> None:
+    from tacit.engines.spark import count, randomize
+
+    plan = plan_for(DOMAIN, epsilon=1.0)
+    randomize_events(world.here(), plan, world.folder / "here", ledger=None, data_set="x", seed=5)
+    expected = count_events(world.here(), key=KEY)
+    for frame in (world.frame.coalesce(1), world.frame.repartition(5, "town"), world.frame.orderBy("n", "user")):
+        counted = count(frame, DOMAIN, columns=COLUMNS, key=KEY)
+        assert (counted.tally.reveal() == expected.tally.reveal()).all()
+        assert (counted.days, counted.bad_rows.counts) == (expected.days, expected.bad_rows.counts)
+    randomize(frame, plan, world.folder / "there", columns=COLUMNS, ledger=None, data_set="x", seed=5)
+    assert (world.folder / "there").read_bytes() == (world.folder / "here").read_bytes()
+
+
+def persons_are_bounded_as_here(world: World) -> None:
+    whose = EventColumns(time="when", place="town", user="user", count="n")
+    for unit in (
+        Unit("person", most=5, most_per_cell=2),
+        Unit("person", most=3, window="week"),
+        Unit("user-day", most=1),
+    ):
+        there, here = (
+            count_events(events, key=KEY, unit=unit)
+            for events in (world.there(columns=whose), world.here(columns=whose))
+        )
+        assert here.n_beyond > 0
+        assert seen(there) == seen(here)
+
+
+def reports_are_the_same_bytes_in_orders_of_any_size(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    from tacit.engines import spark as engine
+
+    monkeypatch.setattr(engine, "ORDER_REPORTS", 500)
+    for rows_in_memory in (1 << 22, 1000):  # a bin of more goes through enciphered files
+        monkeypatch.setattr(engine, "ROWS_IN_MEMORY", rows_in_memory)
+        plan = plan_for(DOMAIN, epsilon=2.0, private=("time", "place"))  # one bin for all
+        randomize_events(world.here(), plan, world.folder / "here", ledger=None, data_set="x", seed=5)
+        engine.randomize(world.frame, plan, world.folder / "there", columns=COLUMNS, ledger=None, data_set="x", seed=5)
+        assert (world.folder / "there").read_bytes() == (world.folder / "here").read_bytes()
+
+
+def a_run_that_stopped_after_paying_is_finished_anywhere(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    from tacit.engines import spark as engine
+
+    plan, ledger = plan_for(DOMAIN, epsilon=1.5), Ledger(world.folder / "ledger.sqlite")
+    asked: dict[str, Any] = {"columns": COLUMNS, "ledger": ledger, "data_set": "events"}
+    with monkeypatch.context() as broken:
+        broken.setattr(engine, "expand", lost_task)
+        with pytest.raises(
+            DataError, match=r"^Spark failed while it worked on the counts\. .* for your eyes only\."
+        ) as stopped:
+            engine.randomize(world.frame, plan, world.folder / "paid", **asked)
+    assert "Run the same again" in stopped.value.__notes__[0]
+    assert "Traceback" not in str(stopped.value)
+    assert not (world.folder / "paid").exists()
+    done = engine.randomize(world.frame, plan, world.folder / "paid", **asked)
+    assert done.is_resumed
+    with pytest.raises(AlreadyRandomized):
+        engine.randomize(world.frame, plan, world.folder / "more", **asked)
+    assert tally_reports([world.folder / "paid"], plan).n_reports == done.n_reports
+
+
+def lost_task(batches: Any, *, mechanism: Any) -> Any:
+    """A task that fails whenever it is tried."""
+    raise OSError("the disk of the executor is full")
+
+
+def an_executor_may_be_killed(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    from tacit.engines import spark as engine
+
+    plan = plan_for(DOMAIN, epsilon=1.0)
+    randomize_events(world.here(), plan, world.folder / "here", ledger=None, data_set="x", seed=9)
+    monkeypatch.setattr(engine, "ORDER_REPORTS", 100)
+    monkeypatch.setattr("tacit.collection.wire.reports._GATHERED_REPORTS", 100)
+    monkeypatch.setattr(engine, "WAVE_BYTES", 800)  # several waves: the next one is under way when an executor goes
+    killed = []
+
+    def pieces(*asked: Any) -> Iterator[Any]:
+        for number, piece in enumerate(engine.SparkEngine(world.spark).pieces(*asked)):
+            if number == 1:
+                killed.append(kill_an_executor())
+            yield piece
+
+    randomize_events(world.there(), plan, world.folder / "there", ledger=None, data_set="x", seed=9, pieces=pieces)
+    assert killed
+    assert (world.folder / "there").read_bytes() == (world.folder / "here").read_bytes()
+
+
+def kill_an_executor() -> int:
+    """Kill an executor of this process' own cluster, and return its number."""
+    mine = {os.getpid()}
+    found = []
+    for one in sorted(
+        (path for path in Path("/proc").iterdir() if path.name.isdigit()), key=lambda path: int(path.name)
+    ):
+        try:
+            parent = int((one / "stat").read_text().rpartition(")")[2].split()[1])
+            words = (one / "cmdline").read_bytes()
+        except OSError:
+            continue
+        if parent in mine:
+            mine.add(int(one.name))
+            if b"CoarseGrainedExecutorBackend" in words:
+                found.append(int(one.name))
+    os.kill(found[0], signal.SIGKILL)
+    return found[0]
+
+
+def tallies_are_equal_and_damaged_files_refused(world: World) -> None:
+    from tacit.engines.tallying import tallies_and_runs, tally
+
+    plan, files = plan_for(DOMAIN, epsilon=1.0), []
+    for number in range(3):
+        files.append(world.folder / f"{number}.reports")
+        randomize_events(world.here(), plan, files[-1], ledger=None, data_set="x", seed=number)
+
+    def counted(*asked: Any, **settings: Any) -> Any:
+        return tallies_and_runs(world.spark, *asked, **settings)
+
+    assert tally_and_watch(files, plan, tallies=counted) == tally_and_watch(files, plan)
+    assert tally(world.spark, [], plan) == tally_reports([], plan)
+    content = bytearray(files[0].read_bytes())
+    content[-40] ^= 1
+    (world.folder / "damaged.reports").write_bytes(content)
+    for count in (tally_reports, lambda *asked: tally(world.spark, *asked)):
+        with pytest.raises(FormatError, match="damaged: its checksum does not agree"):
+            count([files[1], world.folder / "damaged.reports"], plan)
+    (world.folder / "damaged.reports").unlink()
+
+
+def failures_are_one_sentence(world: World) -> None:
+    from tacit.engines.frames import open_named
+
+    content = (world.folder / "events.parquet").read_bytes()
+    (world.folder / "mixed").mkdir()
+    (world.folder / "mixed" / "good.parquet").write_bytes(content)
+    (world.folder / "mixed" / "cut.parquet").write_bytes(content[:2000] + b"PAR1")
+    pq.write_table(pa.table({"when": [1, 2], "town": ["North", "South"]}), world.folder / "numbers.parquet")
+    expected = {
+        "mixed": (UnreadableFile, r"^cut\.parquet cannot be read: .*"),
+        "nowhere": (UnreadableFile, r"^nowhere does not exist\. .*"),
+        "numbers.parquet": (DataError, r"^numbers\.parquet: the column of dates holds int64, not dates or text\. .*"),
+    }
+    for name, (kind, words) in expected.items():
+        with pytest.raises(kind, match=words) as refused:
+            count_events(world.there(name), key=KEY)
+        assert not any(mark in str(refused.value) for mark in ("\n", "Exception", "org.apache"))
+    with pytest.raises(UnreadableFile, match=r"^no_such_table is neither a file nor a table that Spark finds\. .*"):
+        open_named(world.spark, "no_such_table", ReadOptions())
+    with pytest.raises(BadRows, match=r"^events\.csv: \d+ rows cannot be counted"):
+        count_events(world.there("events.csv", strict=True), key=KEY)
+    for settings, words in (({"fields_span_lines": True}, "span lines"), ({"encoding": "utf-16"}, "utf-16")):
+        with pytest.raises(SettingError, match=words):
+            world.there("events.csv", **settings)
+
+
+def commands_take_spark_as_their_engine(world: World, tacit: Callable[..., Any]) -> None:
+    source = world.folder / "events.parquet"
+    where = ("--time", "when", "--place", "town")
+    (world.folder / "places.csv").write_text("region\nNorth\nSouth\nEast\n")
+    made = tacit(
+        "plan",
+        "--from",
+        "2018-01-01",
+        "--to",
+        "2018-01-20",
+        "--zone",
+        "UTC",
+        "--places",
+        world.folder / "places.csv",
+        "--epsilon",
+        1,
+        "--out",
+        world.folder / "plan.toml",
+    )
+    assert made.code == 0, made.err
+    plan = ("--plan", world.folder / "plan.toml")
+    for engine in ("local", "spark"):
+        ran = tacit(
+            "randomize",
+            source,
+            *where,
+            *plan,
+            "--seed",
+            3,
+            "--accept-loss",
+            "--engine",
+            engine,
+            "--out",
+            world.folder / f"{engine}.out",
+        )
+        assert ran.code == 0, ran.err
+        ran = tacit(
+            "tally",
+            world.folder / f"{engine}.out",
+            *plan,
+            "--engine",
+            engine,
+            "--out",
+            world.folder / f"{engine}.tally",
+        )
+        assert ran.code == 0, ran.err
+    assert (world.folder / "spark.out").read_bytes() == (world.folder / "local.out").read_bytes()
+    assert (world.folder / "spark.tally").read_bytes() == (world.folder / "local.tally").read_bytes()
+    said = [tacit("check", source, *where, *plan, "--engine", engine) for engine in ("local", "spark")]
+    assert said[0].out == said[1].out
+    refused = tacit(
+        "randomize", world.folder / "mixed", *where, *plan, "--engine", "spark", "--out", world.folder / "no"
+    )
+    assert refused.code == UnreadableFile.exit_code
+    assert "cut.parquet cannot be read" in refused.err.replace("\n", " ")
+    assert not (world.folder / "no").exists()
+    assert "Add --engine spark" in tacit("tally", world.folder / "no", *plan, "--master", "local").err
+
+
+STOPPED = """
+import os, signal, sys
+from pathlib import Path
+from tacit.engines import streaming
+from tacit.engines.session import start
+from tacit.plan import Plan
+folder = Path(sys.argv[1])
+plan = Plan.read(folder / "stream.toml")
+store = streaming.TallyStore(folder / "store", plan)
+add = store.add
+def stopped(*asked):
+    add(*asked)
+    os.kill(os.getpid(), signal.SIGKILL)
+store.add = stopped
+streaming.watch(start("local[1]"), folder / "arriving", plan, store, checkpoint=folder / "checkpoint")
+"""
+
+
+def a_stream_of_files_counts_each_once(world: World) -> None:
+    from tacit.engines import streaming
+
+    plan = plan_for(DOMAIN, epsilon=1.0)
+    plan.write(world.folder / "stream.toml")
+    (world.folder / "arriving").mkdir()
+    files = []
+    for number in range(3):
+        files.append(world.folder / "arriving" / f"{number}.reports")
+        randomize_events(world.here(), plan, files[-1], ledger=None, data_set="x", seed=number + 50)
+        if number == 0:  # killed after the batch was stored, before Spark knows: it will run the batch again
+            environment = {**os.environ, "SPARK_LOCAL_IP": "127.0.0.1"}
+            ran = subprocess.run([sys.executable, "-c", STOPPED, world.folder], env=environment, capture_output=True)
+            assert ran.returncode == -signal.SIGKILL, ran.stderr[-2000:]
+    (world.folder / "arriving" / "copy.reports").write_bytes(files[2].read_bytes())
+    store = streaming.TallyStore(world.folder / "store", plan)
+    for _ in range(2):
+        counted = streaming.watch(
+            world.spark, world.folder / "arriving", plan, store, checkpoint=world.folder / "checkpoint"
+        )
+        assert counted == tally_reports(files, plan)
+    (world.folder / "arriving" / "cut.reports").write_bytes(files[2].read_bytes()[:-1])
+    with pytest.raises(FormatError, match=r"cut\.reports has \d+ bytes and should have"):
+        streaming.watch(world.spark, world.folder / "arriving", plan, store, checkpoint=world.folder / "checkpoint")
+    assert store.tally() == counted
+
+
+def nothing_readable_is_left_on_the_disks(world: World) -> None:
+    assert world.spark.conf.get("spark.io.encryption.enabled") == "true"
+    names = [b"Nowhere", b"TACITRPT"]
+    for path in [*(world.folder / "local").rglob("*"), *(world.folder / "home" / "work").rglob("*")]:
+        if path.is_file() and path.suffix != ".jar":
+            content = path.read_bytes()
+            assert not any(name in content for name in names), path
+
+
+CHECKS = (
+    counts_digests_and_bad_rows_are_equal,
+    partitions_and_the_order_of_rows_do_not_matter,
+    persons_are_bounded_as_here,
+    reports_are_the_same_bytes_in_orders_of_any_size,
+    a_run_that_stopped_after_paying_is_finished_anywhere,
+    tallies_are_equal_and_damaged_files_refused,
+    failures_are_one_sentence,
+    commands_take_spark_as_their_engine,
+    an_executor_may_be_killed,
+    a_stream_of_files_counts_each_once,
+    nothing_readable_is_left_on_the_disks,
+)
+
+
+@pytest.mark.slow
+@pytest.mark.false_failure(0)
+# Spark leaves sockets to the garbage collector
+@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
+def test_a_cluster_gives_what_one_machine_gives(world, subtests, monkeypatch, tacit):
+    given = SimpleNamespace(world=world, tacit=tacit)
+    for check in CHECKS:
+        wanted = check.__code__.co_varnames[: check.__code__.co_argcount]
+        with subtests.test(check.__name__), monkeypatch.context() as patched:
+            check(*(patched if name == "monkeypatch" else getattr(given, name) for name in wanted))
