@@ -83,7 +83,7 @@ def restore_backup(backup: Path, store: Store, folder: Path) -> Copied:
 
 def _checked(backup: Path) -> dict[str, Any]:
     """The list of a backup whose files are all there as they were written."""
-    with reading(backup / _LIST, "a backup", "Name a folder that was made by: tacit collector backup"):
+    with reading(backup / _LIST, "a backup", "Name a folder that was made as a backup."):
         content = parse_json((backup / _LIST).read_bytes())
         if content["format"] != _FORMAT:
             raise FormatError("the backup was made by a newer version of Tacit. Install that version.")

@@ -237,7 +237,7 @@ def _text_of(path: Path, where: str) -> str:
 
 def _content_of(path: Path) -> dict[str, Any]:
     try:
-        return tomllib.loads(_text_of(path, "--config"))
+        return tomllib.loads(_text_of(path, "the settings"))
     except tomllib.TOMLDecodeError as problem:
         # its words name a place in the file, and at most one letter of it
         raise SettingError(f"{path} is not in the form of TOML: {problem}. Mend it there.") from None
