@@ -7,7 +7,6 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from tacit._base.rounding import percent
 from tacit.cli import console
 from tacit.cli.ledger_file import LedgerFile, data_set_name, say_ledger
 from tacit.cli.options import (
@@ -192,7 +191,7 @@ def _show(preview: Preview, root: Path, *, is_asking: bool) -> None:
         console.say(f"{console.counted(preview.n_of_other_days, 'row')} of other days, or left out by --where.")
     say_bad_rows(preview.fallen)
     if preview.lost:
-        console.say(f"{percent(preview.lost)} of the rows of these days fall out.")
+        console.say(f"{preview.lost:.1%} of the rows of these days fall out.")
     if preview.unknown:
         shown = ", ".join(f"{name} ({console.counted(n, 'row')})" for name, n in preview.unknown[:_NAMES_SHOWN])
         more = "" if len(preview.unknown) <= _NAMES_SHOWN else f" and {len(preview.unknown) - _NAMES_SHOWN:,} more"
