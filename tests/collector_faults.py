@@ -34,7 +34,8 @@ from tacit.domain import Domain, PlaceAxis, TimeAxis
 from tacit.randomness import SecureRandomness
 from tacit.service.app import MESSAGE_TYPE, Collector, make_app
 from tacit.service.mixing import mix, report_file
-from tacit.service.store import Scope, Store
+from tacit.service.store import Store
+from tacit.service.tokens import Scope
 
 SURVEY = survey_of(Domain(TimeAxis("2026-01-01", "day"), PlaceAxis.of([f"place {n}" for n in range(17)])), late=3)
 AGAIN = (429, 503)

@@ -29,8 +29,6 @@ from tacit.service.refusals import Reason, Refused
 from tacit.service.schema import ALARM, METADATA, PERIOD, REFUSAL, RUN, SURVEY, TALLY
 from tacit.service.shelf import Shelf
 from tacit.service.survey import Addition, Survey
-from tacit.service.tokens import EVERY_SURVEY as EVERY_SURVEY
-from tacit.service.tokens import Scope as Scope
 from tacit.service.tokens import Tokens
 
 _PATIENCE_SECONDS: Final = 30  # for another process to end its transaction; they take milliseconds
