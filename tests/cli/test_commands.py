@@ -313,7 +313,11 @@ def test_every_command_explains_itself_with_an_example(tacit, command):
         ("forecast", "--horizon", ["Options", "The page", "What else is known", "The model"]),
         ("backtest", "--horizon", ["Options", "What else is known", "The true events of --laboratory"]),
         ("release", "--plan", ["Options", "What is shown of the counts", "The ledger"]),
-        ("count", "--time", ["Options", "How to read the file", "What is shown of the counts", "The ledger"]),
+        (
+            "count",
+            "--time",
+            ["Options", "How to read the file", "What is shown of the counts", "Beyond one machine", "The ledger"],
+        ),
     ],
 )
 def test_help_begins_with_what_is_used_most_and_groups_the_rest(tacit, command, first, panels):
