@@ -120,8 +120,10 @@ def test_a_survey_with_other_settings_is_not_taken_for_the_same(store):
     for other in (survey_of(late=2), survey_of(late=3, epsilon=3.0), survey_of(late=3, is_open=True)):
         with pytest.raises(SettingError, match="other settings"):
             store.add_survey(other)
-    with pytest.raises(Refused):
-        store.survey("unknown")
+    for name in ("unknown", "not a name", "visits\0", ""):
+        with pytest.raises(Refused) as refused:
+            store.survey(name)
+        assert refused.value.reason is Reason.UNKNOWN
 
 
 def test_a_survey_is_read_back_as_it_was_made(database):

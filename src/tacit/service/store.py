@@ -28,7 +28,7 @@ from tacit.service.migrations import upgrade
 from tacit.service.refusals import Reason, Refused
 from tacit.service.schema import ALARM, METADATA, PERIOD, REFUSAL, RUN, SURVEY, TALLY
 from tacit.service.shelf import Shelf
-from tacit.service.survey import Addition, Survey
+from tacit.service.survey import Addition, Survey, is_name
 from tacit.service.tokens import Tokens
 
 _PATIENCE_SECONDS: Final = 30  # for another process to end its transaction; they take milliseconds
@@ -147,6 +147,8 @@ class Store:
     def survey(self, survey_id: str) -> Survey:
         """Return a survey. It never changes, so it is read and its plan verified once."""
         if survey_id not in self._kept:
+            if not is_name(survey_id):  # no database need see what is no name
+                raise Refused(Reason.UNKNOWN, "there is no survey of this name.")
             with self._reading() as connection:
                 row = connection.execute(sa.select(SURVEY).where(SURVEY.c.id == survey_id)).one_or_none()
             if row is None:

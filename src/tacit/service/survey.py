@@ -26,6 +26,15 @@ from tacit.service.refusals import Reason, Refused
 _NAME: Final = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,62}[a-z0-9])?")  # it stands in addresses and in names of files
 
 
+def is_name(word: str) -> bool:
+    """Return whether a survey may have this name.
+
+    >>> is_name("visits-2026"), is_name("Visits"), is_name("visits-")
+    (True, False, False)
+    """
+    return _NAME.fullmatch(word) is not None
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Addition:
     """What one message adds to a survey: its id, and for each public bin the reports and their statistics."""
@@ -56,7 +65,7 @@ class Survey:
     is_simulation: bool = False
 
     def __post_init__(self) -> None:
-        if not _NAME.fullmatch(self.id):
+        if not is_name(self.id):
             raise SettingError(
                 f"a survey's name must have 1 to 64 small letters, digits and hyphens; got {self.id!r}. Use one "
                 "such as visits-2026."
