@@ -27,7 +27,7 @@ from tacit.service.app import Collector, make_app
 from tacit.service.mixing import close_due
 from tacit.service.openapi import document
 from tacit.service.settings import Settings
-from tacit.service.store import Scope
+from tacit.service.tokens import Scope
 
 SURVEY = survey_of(late=1)
 CHECKS = (not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance)
