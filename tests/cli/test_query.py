@@ -62,6 +62,15 @@ def test_an_answer_as_json_is_that_of_python(tacit, smooth):
     assert (measured[0]["estimate"], measured[0]["low"]) == (expected.value, expected.lower)
 
 
+def test_the_folder_of_a_publication_is_asked_for_its_release(tacit, plain, tmp_path):
+    (tmp_path / "r.parquet").rename(tmp_path / "release.parquet")
+    asked = ("--from", "2018-02", "--json")
+    (found,) = json.loads(tacit("query", ".", *asked).out)["answers"]
+    assert found["estimate"] == plain.answer(first="2018-02").value
+    (tmp_path / "release.parquet").unlink()
+    assert "not a regular file" in tacit("query", ".", *asked).err
+
+
 def test_what_is_not_shown_is_an_error_in_json_too(tacit, plain):
     ran = tacit("query", "r.parquet", "--from", "2018-01-05", "--to", "2018-01-05", "--json")
     assert (ran.code, ran.out) == (1, "")

@@ -17,6 +17,7 @@ from tacit.domain import ALL
 from tacit.domain.step import When
 from tacit.errors import FormatError, Remedy, SettingError
 from tacit.release import Release
+from tacit.release.release import PUBLISHED
 
 if TYPE_CHECKING:
     import altair
@@ -27,8 +28,6 @@ if TYPE_CHECKING:
     from tacit.forecast import Forecast
     from tacit.release.questions import RankedPlace
 
-RELEASE: Final = "release.parquet"
-"""The name of the release in the folder of a publication."""
 _READABLE: Final = 0.25  # relative error of a typical count up to which a chart of single periods reads well
 _MOST_POINTS: Final = 1_500  # of a line: more are narrower than a pixel
 
@@ -183,11 +182,9 @@ def open_publication(path: str | Path, *, signed_by: str | Path | None = None) -
     A signature that does not hold is refused; ``signed_by`` is the public key that must have signed.
     """
     path = Path(path)
-    if not (path / RELEASE if path.is_dir() else path).exists():
+    if not (path / PUBLISHED if path.is_dir() else path).exists():
         raise FormatError(f"there is no publication at {path}.", remedy=Remedy.MAKE_PUBLICATION)
-    if path.is_dir():
-        return Publication(Release.read(path / RELEASE, signed_by=signed_by), path)
-    return Publication(Release.read(path, signed_by=signed_by))
+    return Publication(Release.read(path, signed_by=signed_by), path if path.is_dir() else None)
 
 
 def _listed(names: str | Sequence[str] | None) -> list[str] | None:

@@ -19,8 +19,9 @@ from tacit.pages.forecast_page import make_forecast_page
 from tacit.pages.words import ahead as in_words
 from tacit.plan import Plan
 from tacit.publication.agreement import Agreement
-from tacit.publication.publication import RELEASE, Publication
+from tacit.publication.publication import Publication
 from tacit.release import Release, join
+from tacit.release.release import PUBLISHED
 from tacit.release.restating import stated_now
 from tacit.release.signing import SigningKey, signer_of
 
@@ -52,9 +53,9 @@ class Folder:
             release = stated_now(Release.of(plan, estimate), ledger)
         made, title = Publication(release, self.root), agreed.title or agreed.data_set
         pages = self._digest(paths, release, title)
-        if agreed.pages == pages and all((self.root / name).exists() for name in (RELEASE, *_WRITTEN)):
+        if agreed.pages == pages and all((self.root / name).exists() for name in (PUBLISHED, *_WRITTEN)):
             return made
-        release.write(self.root / RELEASE, sign_with=self.key)
+        release.write(self.root / PUBLISHED, sign_with=self.key)
         release.write(self.root / "counts.csv")
         self.begin("Making the page")
         noun, language = agreed.noun or None, agreed.language
@@ -111,7 +112,7 @@ def check_folder(root: Path) -> None:
 
 def check_key(root: Path, key: SigningKey | None) -> None:
     """Refuse to replace a signed release by one that is not, or that another key signs."""
-    path = root / RELEASE
+    path = root / PUBLISHED
     signer = signer_of(path) if path.is_file() else ""
     if signer and (key is None or key.public != signer):
         raise SettingError(

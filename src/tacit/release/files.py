@@ -31,7 +31,7 @@ from tacit.errors import FormatError, Remedy
 from tacit.plan import Plan
 from tacit.privacy.cost import Cost
 from tacit.privacy.guarantee import Guarantee
-from tacit.release.release import BLANKED, Release
+from tacit.release.release import BLANKED, PUBLISHED, Release
 from tacit.release.rules import NO_RULES, Rules
 from tacit.release.signing import checked, public_key
 from tacit.release.statement import PrivacyStatement
@@ -76,7 +76,12 @@ def is_release(path: Path) -> bool:
 
 
 def read(path: Path, *, signed_by: str | Path | None = None) -> Release:
-    """Read by content: a renamed file is still read. A signature that does not hold is refused."""
+    """Read by content: a renamed file is still read. A signature that does not hold is refused.
+
+    Of a folder, the release of the publication in it is read.
+    """
+    if (path / PUBLISHED).exists():
+        path = path / PUBLISHED
     expected = None if signed_by is None else public_key(signed_by)
     with reading(path, "a release", "Ask for it again.", missing=Remedy.MAKE_RELEASE):
         check_regular(path)

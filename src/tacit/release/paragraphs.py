@@ -122,7 +122,7 @@ def local_paragraphs(about: PrivacyStatement) -> list[tuple[str, str]]:
 
 
 _LEARNED_FROM_COUNTS: Final = message(
-    "Nor what everyone can learn from the counts themselves, such as that one region has more events than another."
+    "Nor what everyone can learn from the counts themselves, such as that one place has more events than another."
 )
 
 

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 ANOTHER_REFINEMENT = "another"
 BLANKED = ("unbiased", "standard_error", "lower", "upper", "refined", "refined_lower", "refined_upper")
 """Columns in which a suppressed or missing cell has no number."""
+PUBLISHED: Final = "release.parquet"
+"""The name of the release in the folder of a publication."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -377,7 +379,7 @@ class Release:
 
     @classmethod
     def read(cls, path: str | Path, *, signed_by: str | Path | None = None) -> Release:
-        """Read a release that :meth:`write` wrote as Parquet.
+        """Read a release that :meth:`write` wrote as Parquet, or that of a publication by its folder.
 
         A signature that does not hold is refused, and so is a release that is not ``signed_by`` this public key, where
         one is named: 64 hexadecimal digits, or the file with them.
