@@ -89,7 +89,8 @@ def world(tmp_path_factory: pytest.TempPathFactory, seed: int) -> Iterator[World
         (home / part.name).symlink_to(part)
     os.environ["SPARK_HOME"] = str(home)
     (folder / "local").mkdir()
-    spark = start("local-cluster[2,1,1024]", spark_local_dir=str(folder / "local"))
+    few = {"spark_sql_shuffle_partitions": "4"}  # 200 tasks of nothing take minutes
+    spark = start("local-cluster[2,1,1024]", spark_local_dir=str(folder / "local"), **few)
     random = np.random.default_rng(seed)
     days = np.datetime64("2018-01-01") + random.integers(0, 22, N_ROWS).astype("timedelta64[D]")
     table = pa.table(

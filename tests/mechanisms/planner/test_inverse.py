@@ -64,7 +64,7 @@ def test_with_the_least_number_of_events_the_target_is_just_met(situation, words
 def test_a_number_of_events_needs_a_share_and_epsilon_is_not_looked_for_beside_rho():
     with pytest.raises(SettingError, match="target must be a share of the answer"):
         least_events(LIBRARY, [Question("points")], Target(5.0))
-    with pytest.raises(SettingError, match="Leave rho out"):
+    with pytest.raises(SettingError, match="rho must be left out"):
         least_epsilon(replace(LIBRARY, epsilon=None, rho=0.1), [Question("points")], Target(5.0))
 
 
