@@ -258,6 +258,12 @@ def test_typing_and_the_keyboard_ask(open_page, answering):
     assert "places=place+2" in opened.url
     opened.locator("#ask-places-chosen button").press("Enter")
     assert "An exact number" in shown(opened)
+    asked = opened.locator("#ask-places")
+    for typed, is_unknown in (("nowhere", "true"), ("place", "true"), ("ce 2", "false"), ("", "false")):
+        asked.fill(typed)
+        asked.press("Enter")
+        assert asked.get_attribute("aria-invalid") == is_unknown, typed
+    assert "places=place+2" in opened.url
 
 
 def test_the_map_asks_for_one_place_or_several(open_page, answering):

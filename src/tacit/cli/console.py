@@ -299,6 +299,9 @@ def in_shell(problem: TacitError, options: Mapping[str, str] = MappingProxyType(
 
     >>> in_shell(SettingError("most_per_cell must be 1; got most_per_cell=0."), {"most_per_cell": "--most-per-cell"})
     '--most-per-cell must be 1; got --most-per-cell 0.'
+    >>> swapped = SettingError("last must not be before first; got first=2018, last=2017.")
+    >>> in_shell(swapped, {"first": "--from", "last": "--to"})
+    '--to must not be before --from; got --from 2018, --to 2017.'
     """
     words = problem.said(
         lambda remedy, names: REMEDIES[remedy].format(**{name: quote(value) for name, value in names.items()})
@@ -306,6 +309,7 @@ def in_shell(problem: TacitError, options: Mapping[str, str] = MappingProxyType(
     named = {f"n_{name.removeprefix('expected_')}": option for name, option in options.items()} | dict(options)
     for name in named:
         # a word with an underscore is of Python wherever it stands; others may be plain English
-        where = rf"(?<![\w-]){name}(?![\w-])=?" if "_" in name else rf"^{name}(?= must )|(?<=[;,] got ){name}="
+        plain = rf"^{name}(?= must )|(?<= before ){name}(?=; got )|(?<=[;,] got ){name}=|(?<=, ){name}="
+        where = rf"(?<![\w-]){name}(?![\w-])=?" if "_" in name else plain
         words = re.sub(where, lambda found: named[found[0].rstrip("=")] + " " * found[0].count("="), words)
     return words

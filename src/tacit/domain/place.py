@@ -350,10 +350,10 @@ class NamedAxis:
             if len(around) == len(inside) == 1:
                 return SettingError(f"{rule}, which lies in {inside[0]}. Ask for {inside[0]!r}.")
             return SettingError(f"{rule}, which does not lie in one of them. Ask for one of the cells.")
-        alike = [cell for cell in self.cells if fold_name(name) and fold_name(cell).startswith(fold_name(name))]
+        alike = [cell for cell in self.cells if fold_name(name) and fold_name(name) in fold_name(cell)]
         if alike:
             return SettingError(
-                f"{rule}. {'These begin' if alike[1:] else 'This begins'} alike: {_some(list(map(repr, alike)))}."
+                f"{rule}. {'These have' if alike[1:] else 'This has'} it in the name: {_some(list(map(repr, alike)))}."
             )
         close = difflib.get_close_matches(fold_name(name), list(map(fold_name, self.cells)), n=1, cutoff=0.5)
         cell = next((cell for cell in self.cells if [fold_name(cell)] == close), None)

@@ -139,18 +139,22 @@
   for (const axis of ["places", "kinds"]) {
     const input = byId(`ask-${axis}`);
     if (!input) continue;
-    const add = () => {
+    // by Enter the only name with what was typed will do; what is no name stays, marked
+    const add = (entered) => {
       const typed = input.value.trim().toLowerCase();
-      const found = names[axis].findIndex((name) => name.toLowerCase() === typed);
+      const holding = names[axis].filter((name) => entered && typed && name.toLowerCase().includes(typed));
+      const wanted = holding.length === 1 ? holding[0].toLowerCase() : typed;
+      const found = names[axis].findIndex((name) => name.toLowerCase() === wanted);
+      input.setAttribute("aria-invalid", String(entered && typed !== "" && found < 0));
       if (found < 0) return;
       input.value = "";
       if (!question[axis].includes(found)) toggle(axis, found);
     };
-    input.addEventListener("input", add); // choosing from the list
+    input.addEventListener("input", () => add(false)); // choosing from the list
     input.addEventListener("keydown", (event) => {
       if (event.key !== "Enter") return;
       event.preventDefault();
-      add();
+      add(true);
     });
   }
   for (const one of switches) {
