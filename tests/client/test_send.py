@@ -50,6 +50,16 @@ def test_events_are_randomized_once_and_counted_once(station, tacit, tmp_path):
 
 
 @pytest.mark.slow
+def test_what_is_refused_is_no_success(station, tacit, tmp_path):
+    _, store, survey, words = station
+    ran = tacit(*words[:-1], "another token")
+    assert ran.code == 4
+    assert "1 of 1 message refused" in ran.err.replace("\n", " ")
+    assert list((tmp_path / "outbox" / "refused").iterdir())
+    assert store.tally(survey).n_reports == 0
+
+
+@pytest.mark.slow
 def test_killed_after_randomizing_it_goes_on_with_the_same_reports(station, tacit, monkeypatch, tmp_path):
     _, store, survey, words = station
     with monkeypatch.context() as killed:

@@ -171,6 +171,13 @@ def test_the_tables_after_all_migrations_are_those_of_the_schema(store):
         assert compare_metadata(MigrationContext.configure(connection), METADATA) == []
 
 
+def test_a_file_is_for_its_owner_alone(tmp_path):
+    store = Store(f"sqlite:///{tmp_path / 'a.sqlite'}")
+    store.check()
+    assert {file.stat().st_mode & 0o777 for file in tmp_path.iterdir()} == {0o600}
+    store.close()
+
+
 def test_nothing_in_the_tables_is_a_time_or_a_serial_number(tmp_path):
     """What is not there cannot be stolen: the columns are listed, and no row of SQLite has a hidden number."""
     assert {column.name for table in METADATA.sorted_tables for column in table.c} == {

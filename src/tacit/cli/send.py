@@ -86,6 +86,9 @@ def send(
             "again: nothing is randomized or counted twice."
         )
     reports.unlink()
-    n_refused = sum(sent.refused.values())
-    said = "all were counted" if not n_refused else f"{n_messages - n_refused:,} counted, {n_refused:,} refused"
-    console.say(f"Sent {console.counted(n_messages, 'message')}; {said}.")
+    if n_refused := sum(sent.refused.values()):
+        raise FormatError(
+            f"{n_refused:,} of {console.counted(n_messages, 'message')} refused. Their events are randomized and "
+            f"recorded all the same, and their reports lie in {folder / 'refused'}."
+        )
+    console.say(f"Sent {console.counted(n_messages, 'message')}; all were counted.")

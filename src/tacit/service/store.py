@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -291,6 +291,8 @@ def _engine_of(url: str) -> sa.Engine:
         raise SettingError(
             "the store must be a SQLite file or a PostgreSQL database. Give sqlite:///FILE or postgresql://USER@HOST/NAME."
         )
+    with suppress(OSError):  # what cannot be made is told by the database
+        Path(parsed.database).touch(mode=0o600)  # for its owner alone; its journal gets the same rights
     engine = sa.create_engine(parsed, connect_args={"timeout": _PATIENCE_SECONDS})
     sa.event.listen(engine, "connect", _prepare_sqlite)
     sa.event.listen(engine, "begin", _begin_sqlite)
