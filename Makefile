@@ -52,6 +52,7 @@ bench: $(VENV)-bench/.bench
 	@echo "  benchmarks/bounding.py   bounding what one person adds, the same"
 	@echo "By $(BIN)/python: benchmarks/spark.py, counting and randomizing on a cluster of processes (--rows 100_000_000)"
 	@echo "And by $(BIN)/python: benchmarks/collector.py, a collector with both databases (--kills 50: killed under load)"
+	@echo "  benchmarks/collector_faults.py   its connections, databases, disks and clocks broken under load"
 
 $(VENV)/.desk: pyproject.toml $(TESTED)
 	$(PYTHON) tools/environment.py $(VENV) desk
