@@ -498,7 +498,7 @@ time.sleep(60)
         for how in ({"data_set": "fires", "release": "first"}, {"identifier": paid.identifier}):
             with pytest.raises(DataError, match="paid for other events") as refused:
                 ledger.resume(**how, days=days)
-            assert "aaaa" not in str(refused.value)
+            assert not any(digest in str(refused.value) for digest in ("a" * 16, "61" * 16))
 
     def test_other_counts_of_the_same_events_never_meet_the_same_noise(self, ledger):
         """The same rows, bounded by another column of users, are other counts."""
@@ -586,7 +586,8 @@ class TestSpends:
     def test_neither_key_nor_digest_is_shown(self, ledger):
         paid = spend(ledger)
         assert paid.draw("first", b"counts")._key.hex() not in repr(paid)
-        assert "aaaa" not in repr(paid) + repr(ledger) + repr(ledger.history())
+        shown = repr(paid) + repr(ledger) + repr(ledger.history())
+        assert not any(digest in shown for digest in ("a" * 16, "61" * 16))  # a random identifier has fewer in a row
 
     @pytest.mark.parametrize("name", ["", "  ", None, 7])
     def test_names_are_needed(self, ledger, name):
