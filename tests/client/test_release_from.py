@@ -25,7 +25,7 @@ SURVEY = survey_of(late=1)
 @contextlib.contextmanager
 def served(application):
     """The address of a server in a thread of this process."""
-    server = uvicorn.Server(uvicorn.Config(application, port=0, log_level="error", lifespan="off"))
+    server = uvicorn.Server(uvicorn.Config(application, port=0, log_config=None, lifespan="off"))
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
     while not server.started:
