@@ -5,7 +5,8 @@
 
 The server and the senders share the machine, so figures are ratios of one run. Messages have 20,000 reports of 17
 places; single reports are JSON at 500 a second. Every count is checked against what was sent. PostgreSQL waits for the
-disk, as does SQLite, ours and the peer's. Faults are tried by ``collector_faults.py``.
+disk, as does SQLite, ours and the peer's; how long the disk takes without any of them stands above each table. Faults
+are tried by ``collector_faults.py``.
 """
 
 from __future__ import annotations
@@ -251,6 +252,27 @@ def processor_seconds(process: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
+def waits_for_disk(folder: Path, n: int = 300) -> str:
+    """Say how long the disk takes to keep a page of a log, and the machine to wake a process, while nothing else runs."""
+    page, on_disk, awake = secrets.token_bytes(8192), [], []
+    with (folder / "page").open("wb", buffering=0) as file:
+        file.write(bytes(n * len(page)))
+        os.fsync(file.fileno())
+        for number in range(n):
+            due = time.perf_counter() + 1 / PER_SECOND
+            time.sleep(1 / PER_SECOND)
+            start = time.perf_counter()
+            awake.append(start - due)
+            os.pwrite(file.fileno(), page, number * len(page))
+            os.fdatasync(file.fileno())
+            on_disk.append(time.perf_counter() - start)
+    disk, late = (np.quantile(1e3 * np.array(one), (0.5, 0.99)) for one in (on_disk, awake))
+    return (
+        f"(the disk alone: median {disk[0]:.1f} ms, p99 {disk[1]:.1f} ms; waking up late: median {late[0]:.1f} ms, "
+        f"p99 {late[1]:.1f} ms; load {os.getloadavg()[0]:.1f})"
+    )
+
+
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--serve", nargs=3, help=argparse.SUPPRESS)
@@ -260,7 +282,7 @@ def main() -> None:
         serve(given.serve[0], given.serve[1], int(given.serve[2]))
         return
     sent = messages(N_MESSAGES, PER_MESSAGE)
-    with postgres_running(is_durable=True) as server, tempfile.TemporaryDirectory() as folder:
+    with postgres_running(is_durable=True, has_small_log=False) as server, tempfile.TemporaryDirectory() as folder:
         for name in ("PostgreSQL", "SQLite"):
 
             def database(kind: str, name: str = name) -> str:
@@ -269,7 +291,7 @@ def main() -> None:
                 server.run(f"CREATE DATABASE {kind}")
                 return str(server.url(kind))
 
-            print(name)
+            print(f"{name}   {waits_for_disk(Path(folder))}")
             if given.singles:
                 singles(database, given.singles)
                 continue

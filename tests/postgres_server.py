@@ -63,8 +63,12 @@ class Server:
 
 
 @contextmanager
-def running(*, is_durable: bool = False) -> Iterator[Server]:
-    """Start a server, and stop it at the end; fails where that is not possible."""
+def running(*, is_durable: bool = False, has_small_log: bool = True) -> Iterator[Server]:
+    """Start a server, and stop it at the end; fails where that is not possible.
+
+    Its log has small segments, so that a limit on the size of files can be small. One that is timed has its own size:
+    small ones are made all the time, and each waits for the disk.
+    """
     programs, prefix = _programs(), _as_another_user()
     folder = Path(tempfile.mkdtemp(prefix="tacit-pg-", dir="/tmp"))  # the path of a socket must be short
     server = Server(folder, programs, prefix, is_durable)
@@ -73,9 +77,8 @@ def running(*, is_durable: bool = False) -> Iterator[Server]:
         if prefix:
             for path in (folder, folder / "password"):
                 shutil.chown(path, prefix[2])
-        # small segments of its log, so that a limit on the size of files can be small
         _call(server, "initdb", "-D", folder / "data", "-U", USER, "-A", "scram-sha-256", "-E", "UTF8", "--no-locale",
-              "--no-sync", "--wal-segsize=1", "--pwfile", folder / "password")  # fmt: skip
+              "--no-sync", *["--wal-segsize=1"][:has_small_log], "--pwfile", folder / "password")  # fmt: skip
         server.start()
         try:
             yield server

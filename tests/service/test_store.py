@@ -86,6 +86,42 @@ def test_two_processes_that_add_the_same_bins_lose_nothing(database):
         one.close()
 
 
+@pytest.mark.parametrize("database", ["postgresql"], indirect=True)  # SQLite asks in microseconds
+def test_a_process_that_is_alone_asks_once_for_a_group(database, monkeypatch):
+    store, added = Store(database), additions(9)
+    store.add_survey(SURVEY)
+    store.add(added[:3])
+    with monkeypatch.context() as deaf:
+        deaf.setitem(commits._STATEMENTS, "postgresql", (None, None))
+        assert store.add(added[3:6]) == [Outcome.COUNTED] * 3
+    store.close()
+    assert store.add(added[6:]) == [Outcome.COUNTED] * 3  # over another connection
+    assert store.tally(SURVEY) == expected(added)
+    kept = [reports.tobytes() for _, reports in store.runs(SURVEY, TODAY)]
+    assert sorted(kept) == sorted(one.reports.tobytes() for one in added[::2])
+    store.close()
+
+
+def test_a_group_after_others_is_counted_as_the_first_is(store, database):
+    """What was seen, what is closed and what another process added, where nothing of it is asked for first."""
+    store.add_survey(SURVEY)
+    added = additions(12)
+    old = additions(1, days=(TODAY - 2,))
+    store.add([*added[:2], *old])
+    assert store.add([added[2], added[1], added[2]]) == [Outcome.COUNTED, Outcome.SEEN, Outcome.SEEN]
+    other = Store(database)
+    assert other.add(added[3:5]) == [Outcome.COUNTED] * 2
+    assert store.add(added[4:6]) == [Outcome.SEEN, Outcome.COUNTED]
+    assert other.add(added[5:7]) == [Outcome.SEEN, Outcome.COUNTED]
+    other.close_periods(SURVEY, TODAY)
+    late, today = additions(2, days=(TODAY - 2, TODAY))
+    for _ in range(2):
+        assert store.add([late]) == [Outcome.CLOSED]
+    assert store.add([today, late]) == [Outcome.COUNTED, Outcome.CLOSED]
+    assert store.tally(SURVEY) == expected([*added[:7], *old, today])
+    other.close()
+
+
 def test_what_is_closed_stays_closed(store):
     store.add_survey(SURVEY)
     old, new = additions(2, days=(TODAY - 2, TODAY))
