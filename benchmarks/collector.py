@@ -253,7 +253,7 @@ def processor_seconds(process: int) -> float:
 
 
 def waits_for_disk(folder: Path, n: int = 300) -> str:
-    """Say how long the disk takes to keep a page of a log, and the machine to wake a process, while nothing else runs."""
+    """Say how long the disk takes to keep a page of a log, and the machine to wake a process, while no server works."""
     page, on_disk, awake = secrets.token_bytes(8192), [], []
     with (folder / "page").open("wb", buffering=0) as file:
         file.write(bytes(n * len(page)))
