@@ -63,9 +63,11 @@ class Remedy(Enum):
     GIVE_LAST_DAY = "Give the last day: TimeAxis.between(first, last)."
     GIVE_NAMES = "Look at its first line: if it holds no column names, give them with ReadOptions(names=...)."
     GIVE_TABLE = "Give the table: gazetteer=Gazetteer.read(path)."
+    GIVE_TOKEN = "Give the survey's token to send reports: token=..."
     HIDE_THE_SAME = "Use a plan that hides the same; again=True does not help here."
     KEEP_SUPPRESSED = "Make it again with Rules.parse(..., keep_suppressed=True)."
     KEEP_TO_NEW_DAYS = "Keep to the new days; again=True does not help here."
+    KEEP_TO_TAKEN = "Keep to those that are taken; its operator decides how late reports may come."
     LEAVE_OUT_REVISES = "Leave out revises."
     LEAVE_OUT_TOWNS = "Leave towns out."
     LEAVE_OUT_USERS = "Leave user out of the EventColumns, or start a counter with the unit user-day or person."
@@ -86,6 +88,7 @@ class Remedy(Enum):
     RELEASE_COARSER = "Release it again with Release.of(..., by=..., place=...), or with keep_suppressed in its rules."
     RELEASE_FROM_REPORTS = "Release the reports again with by=... or place=..."
     SAVE_MODEL = "Make one with SavedModel.of and its write."
+    SEND_NEW_DAYS = "Send the new days alone: a survey refuses events that were randomized before."
     START_COUNTER = "Start one with tacit.mechanisms.continual.start_counter."
 
 

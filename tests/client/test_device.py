@@ -33,12 +33,24 @@ class Peer(ThreadingHTTPServer):
         self.document = plan.to_dict() | {"fingerprint": plan.fingerprint}
         self.answers: list[tuple[int, dict[str, str], bytes]] = []
         self.received: list[bytes] = []
+        self.status, self.n_asked = 200, 0
+        self.intake = {
+            "plan": plan.fingerprint,
+            "access": "allowed",
+            "is_simulation": False,
+            "first": 0,
+            "last": 10_000,
+        }
         self.url = f"http://127.0.0.1:{self.server_address[1]}/v1/surveys/visits"
 
 
 class Handler(BaseHTTPRequestHandler):
     def do_GET(self):
-        self.reply(200, {}, json.dumps(self.server.document).encode())
+        if not self.path.endswith("/intake"):
+            self.reply(200, {}, json.dumps(self.server.document).encode())
+            return
+        self.server.n_asked += 1
+        self.reply(self.server.status, {}, json.dumps(self.server.intake).encode())
 
     def do_POST(self):
         self.server.received.append(self.rfile.read(int(self.headers["Content-Length"])))
@@ -193,6 +205,97 @@ def test_what_is_refused_for_good_is_kept_apart_with_the_reason(tmp_path):
         assert len(list((tmp_path / "refused").glob("*.message"))) == 1
 
 
+def untouched(folder):
+    """Nothing was spent, drawn or queued."""
+    return not (folder / "spent.json").exists() and not list(folder.rglob("*.message"))
+
+
+@pytest.mark.parametrize(
+    ("told", "words"),
+    [
+        ({"access": "no-token"}, "none was given"),
+        ({"access": "no-right"}, "was taken back"),
+        ({"first": 17, "last": 18}, "takes reports of 2026-11-18 to 2026-11-19 now, and these are of 2026-11-17"),
+        ({"first": None, "last": None}, "takes no reports now"),
+        ({"is_simulation": True}, "simulated reports alone"),
+    ],
+)
+def test_what_the_collector_would_refuse_is_refused_before_anything_is_spent(tmp_path, told, words):
+    with peer() as server:
+        device = Device(server.url, tmp_path, token="a token")
+        allowed, server.intake = server.intake, server.intake | told
+        with pytest.raises(SettingError, match=words):
+            Device(server.url, tmp_path, token="a token").report("south", time=NOON)
+        assert untouched(tmp_path)
+        server.intake = allowed
+        device.report("south", time=NOON)
+        assert device.send().n_counted == 1
+
+
+def test_another_plan_at_the_address_is_noticed_before_anything_is_spent(tmp_path):
+    with peer() as server:
+        Device(server.url, tmp_path)
+        server.intake["plan"] = "0" * 32
+        with pytest.raises(PlanMismatch):
+            Device(server.url, tmp_path).report("south", time=NOON)
+        assert untouched(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("status", "answer"), [(503, {}), (404, {}), (200, {"a page": "of the network"}), (200, "hello")]
+)
+def test_what_is_no_answer_of_a_collector_stops_nothing(tmp_path, status, answer):
+    with peer() as server:
+        server.status, server.intake = status, answer
+        device = Device(server.url, tmp_path)
+        device.report("south", time=NOON)
+        assert len(device.outbox) == 1
+
+
+def test_a_device_asks_once_in_a_period_so_that_nobody_sees_when_its_events_are(tmp_path, monkeypatch):
+    with peer() as server:
+        device = Device(server.url, tmp_path, per_period=9)
+        now = device._now()
+        monkeypatch.setattr(device, "_now", lambda: now)
+        for _ in range(5):
+            device.report("south")
+        assert server.n_asked == 1
+        monkeypatch.setattr(device, "_now", lambda: now + 1)
+        device.report("south")
+        assert server.n_asked == 2
+        server.answers = [(409, {}, b"{}")]
+        device.send()
+        device.report("south")
+        assert server.n_asked == 3
+
+
+@pytest.mark.parametrize("status", [401, 403])
+def test_messages_wait_until_the_token_is_mended(tmp_path, status):
+    told = {"title": "Not allowed", "detail": "this token was taken back."}
+    with peer() as server:
+        device = Device(server.url, tmp_path, per_period=2)
+        device.report("south", time=NOON)
+        device.report("west", time=NOON)
+        server.answers = [(status, {}, json.dumps(told).encode())]
+        sent = device.send()
+        assert (sent.n_counted, sent.n_waiting, sent.refused) == (0, 2, {})
+        assert sent.held_up == "Not allowed: this token was taken back."
+        assert len(server.received) == 1
+        assert Device(server.url, tmp_path, token="mended").send().n_counted == 2
+
+
+def test_a_message_that_was_damaged_on_its_way_is_sent_again_and_one_damaged_on_the_disk_is_put_apart(tmp_path):
+    damaged = (400, {}, json.dumps({"type": "urn:tacit:problem:damaged", "title": "Damaged", "detail": "no."}).encode())
+    with peer() as server:
+        device = Device(server.url, tmp_path, per_period=2)
+        device.report("south", time=NOON)
+        server.answers = [damaged]
+        assert device.send(sleep=lambda _: None).n_counted == 1
+        device.report("south", time=NOON)
+        server.answers = [damaged] * 3
+        assert device.send(tries=3, sleep=lambda _: None).refused == {"Damaged: no.": 1}
+
+
 def test_an_address_without_a_scheme_is_refused(tmp_path):
     with pytest.raises(SettingError, match="https://"):
         Outbox(tmp_path, "counts.example/v1/surveys/visits")
@@ -211,6 +314,7 @@ def test_a_report_file_becomes_the_same_messages_each_time(tmp_path, monkeypatch
     total = Tally.zero(PLAN.fingerprint, form.mechanism.n_statistics)
     for id, message in made:
         batch = form.parse(message)
+        assert len(batch.bins) == 1  # each message is of one period
         assert batch.id == id
         assert batch.n_reports <= 7
         total += form.tally(batch)

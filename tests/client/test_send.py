@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -41,36 +40,79 @@ def test_events_are_randomized_once_and_counted_once(station, tacit, tmp_path):
     running.start()
     done = tacit(*words)
     assert done.code == 0, done.err
-    assert re.search(r"all were counted", done.out)
+    assert "Sent 3 messages; all were counted" in done.out  # one for each day
     assert store.tally(survey).n_reports == 60
     again = tacit(*words)
-    assert again.code == 5, again.out + again.err
+    assert again.code == 0, again.out + again.err
+    assert "all were counted: nothing is left" in " ".join(again.out.split())
     assert store.tally(survey).n_reports == 60
-    assert not list((tmp_path / "outbox").glob("*.reports"))
+    assert not [*(tmp_path / "outbox").glob("*.reports"), *(tmp_path / "outbox").glob("*.queued")]
+    with (tmp_path / "visits.csv").open("a") as file:
+        file.write(f"{DAYS[2]},north\n")
+    grown = tacit(*words)
+    assert grown.code == 5, grown.out + grown.err
+    assert "Send the new days alone (--from)" in " ".join(grown.err.split())
+    assert "--again" not in grown.err
 
 
 @pytest.mark.slow
-def test_what_is_refused_is_no_success(station, tacit, tmp_path):
+def test_nothing_is_randomized_for_a_collector_that_would_not_take_it(station, tacit, tmp_path):
     _, store, survey, words = station
-    ran = tacit(*words[:-1], "another token")
+    wrong = tacit(*words[:-1], "another token")
+    assert wrong.code == 2
+    assert "Nothing was randomized. Give the survey's token" in " ".join(wrong.err.split())
+    store.close_periods(survey, survey.now(datetime.now(UTC)) - 2)
+    late = tacit(*words)
+    assert late.code == 2, late.out + late.err
+    assert f"and these are of {DAYS[0]} to {DAYS[2]}. Nothing was randomized. Keep to those" in " ".join(
+        late.err.split()
+    )
+    assert "visits" not in tacit("ledger").out
+    assert not list((tmp_path / "outbox").rglob("*.*"))
+    rest = tacit(*words, "--from", DAYS[1])
+    assert rest.code == 0, rest.out + rest.err
+    assert "visits" in tacit("ledger").out
+    assert store.tally(survey).n_reports == 40
+
+
+@pytest.mark.slow
+def test_messages_of_a_token_that_was_taken_back_wait_for_another(station, tacit, monkeypatch):
+    _, store, survey, words = station
+    with monkeypatch.context() as away:
+        away.setattr("tacit.client.outbox.Outbox.intake", lambda _: None)
+        taken_back = tacit(*words[:-1], "another token")
+    assert taken_back.code == 4
+    said = " ".join(taken_back.err.split())
+    assert "3 messages waiting in outbox. Not allowed: " in said
+    assert "Run the same again" in said
+    done = tacit(*words)
+    assert done.code == 0, done.out + done.err
+    assert store.tally(survey).n_reports == 60
+
+
+@pytest.mark.slow
+def test_what_is_refused_is_no_success_and_takes_no_other_period_with_it(station, tacit, monkeypatch, tmp_path):
+    _, store, survey, words = station
+    store.close_periods(survey, survey.now(datetime.now(UTC)) - 2)
+    monkeypatch.setattr("tacit.client.outbox.Outbox.intake", lambda _: None)
+    ran = tacit(*words)
     assert ran.code == 4
-    assert "1 of 1 message refused" in ran.err.replace("\n", " ")
-    assert list((tmp_path / "outbox" / "refused").iterdir())
-    assert store.tally(survey).n_reports == 0
+    assert "1 of 3 messages refused" in " ".join(ran.err.split())
+    assert len(list((tmp_path / "outbox" / "refused").iterdir())) == 1
+    assert store.tally(survey).n_reports == 40
 
 
 @pytest.mark.slow
 def test_killed_after_randomizing_it_goes_on_with_the_same_reports(station, tacit, monkeypatch, tmp_path):
     _, store, survey, words = station
-    with monkeypatch.context() as killed:
-        killed.setattr("tacit.cli.send.queue_reports", lambda *_: (_ for _ in ()).throw(OSError("gone")))
-        assert tacit(*words).code != 0
-    (kept,) = (tmp_path / "outbox").glob("*.reports")
-    before = kept.read_bytes()
-    with monkeypatch.context() as killed:
-        killed.setattr("pathlib.Path.unlink", lambda *_: (_ for _ in ()).throw(OSError("gone")))
-        assert tacit(*words).code != 0
-    assert kept.read_bytes() == before
+    contents = set()
+    for step in ("stations.queue_reports", "outbox.Outbox.send", "stations.write_whole"):
+        with monkeypatch.context() as killed:
+            killed.setattr(f"tacit.client.{step}", lambda *_, **__: (_ for _ in ()).throw(OSError("gone")))
+            assert tacit(*words).code != 0
+        (kept,) = [*(tmp_path / "outbox").glob("*.reports"), *(tmp_path / "outbox").glob("*.queued")]
+        contents.add(kept.read_bytes())
+    assert len(contents) == 1
     done = tacit(*words)
     assert done.code == 0, done.err
     assert "earlier run" in done.out

@@ -121,3 +121,35 @@ def test_without_a_connection_the_report_waits_and_is_sent_later(chromium, tmp_p
             page.reload()
             page.locator("#status", has_text="Counted").wait_for()
         assert store.tally(survey).n_reports == 1
+
+
+@pytest.mark.browser
+@pytest.mark.slow
+def test_nothing_is_spent_without_a_valid_token_or_for_a_period_that_is_not_taken(chromium, tmp_path):
+    survey = survey_of(Domain(TIME, PlaceAxis.of(NAMES)))
+    with collector(f"sqlite:///{tmp_path / 'a.sqlite'}", tmp_path / "collected", survey) as (running, store, token):
+        with shown(chromium, form_of(running)) as (page, _, sent):
+            for link, words in (("#token=wrong", "not valid"), ("", "needs the link")):
+                page.goto(f"about:blank{link}")
+                page.goto(form_of(running) + link)
+                page.wait_for_selector("#form:not([hidden])")
+                page.click("#send")
+                page.locator("#status", has_text=words).wait_for()
+                assert page.evaluate("localStorage.getItem('tacit visits period')") is None
+            page.goto("about:blank")
+            page.goto(f"{form_of(running)}#token={token}")
+            page.wait_for_selector("#form:not([hidden])")
+            page.route("**/reports", lambda route: route.fulfill(status=403, body="{}"))
+            page.click("#send")
+            page.locator("#status", has_text="waits on this device").wait_for()
+            assert not any(b"/reports " in one for one in sent[:-1])
+            page.unroute("**/reports")
+            page.reload()
+            page.locator("#status", has_text="Counted").wait_for()
+            assert store.tally(survey).n_reports == 1
+            store.close_periods(survey, survey.now(datetime.now(UTC)) + 1)
+            page.evaluate("localStorage.removeItem('tacit visits period')")
+            page.click("#send")
+            page.locator("#status", has_text="no reports for this period").wait_for()
+            assert page.evaluate("localStorage.getItem('tacit visits period')") is None
+        assert store.tally(survey).n_reports == 1

@@ -127,11 +127,9 @@ def test_the_overview_has_sums_periods_and_names_of_tokens_and_needs_the_adminis
     assert world.client.get("/v1/operator").status_code == 401
 
 
-def test_a_survey_with_a_private_time_has_one_period():
-    from tacit.service.operator import _label
-
-    assert _label(SURVEY, -1) is None
-    assert _label(SURVEY, TODAY) == "2026-11-17"
+def test_periods_have_names():
+    assert SURVEY.label(-1) is None
+    assert SURVEY.label(TODAY) == "2026-11-17"
 
 
 def test_the_administrator_closes_periods_before_their_time_and_later_reports_are_refused(world):

@@ -264,9 +264,12 @@ REMEDIES: Final = {
     Remedy.GIVE_LAST_DAY: "Add the last day: --to 2018-12-31",
     Remedy.GIVE_NAMES: "Look at its first line: if it holds no column names, give them with --names.",
     Remedy.GIVE_TABLE: "Name the table: --places FILE",
+    Remedy.GIVE_TOKEN: "Give the survey's token to send reports: --token, or TACIT_TOKEN",
     Remedy.HIDE_THE_SAME: "Use a plan that hides the same; --again does not help here.",
     Remedy.KEEP_SUPPRESSED: "Make it again without --suppress, or with --keep-suppressed.",
     Remedy.KEEP_TO_NEW_DAYS: "Keep to the new days (--from); --again does not help here.",
+    Remedy.KEEP_TO_TAKEN: "Keep to those that are taken (--from, --until); its operator decides how late reports may "
+    "come (tacit serve --late).",
     Remedy.LEAVE_OUT_REVISES: "Leave out --revises.",
     Remedy.LEAVE_OUT_TOWNS: "Leave --towns out.",
     Remedy.LEAVE_OUT_USERS: "Leave out --user, or start one with --unit user-day or person.",
@@ -287,6 +290,7 @@ REMEDIES: Final = {
     Remedy.RELEASE_COARSER: "Release it again with --by or --place, or with --keep-suppressed.",
     Remedy.RELEASE_FROM_REPORTS: "Release it again, with --reports and --by or --place.",
     Remedy.SAVE_MODEL: "Make one with: tacit forecast --save",
+    Remedy.SEND_NEW_DAYS: "Send the new days alone (--from): a survey refuses events that were randomized before.",
     Remedy.START_COUNTER: "Start one with: tacit counter start",
 }
 

@@ -3,6 +3,10 @@
 The folder of a device holds the plan that it agreed to, how many reports it made in each period, the memo of a plan
 whose mechanism remembers, and randomized messages that wait to be sent. The plan is fetched once: whoever runs the
 collector cannot lower the noise afterwards.
+
+Before it spends anything a device asks whether the collector would take the report: when it is made, and again when
+a new period has begun or something was not counted. It does not ask for every report, because a network would see when
+the events are. A collector that does not answer is asked again later, and reports wait.
 """
 
 from __future__ import annotations
@@ -13,13 +17,16 @@ from pathlib import Path
 from typing import Any, Final, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tacit._base.files import make_folders, write_whole
 from tacit._base.reading import parse_json, read_document, reading
 from tacit._base.validation import check_at_least
+from tacit.client.intake import Intake
 from tacit.client.outbox import Outbox, Sent
 from tacit.collection.wire import MessageFormat
 from tacit.counts.provenance import check_plan
+from tacit.domain import TimeAxis
 from tacit.errors import BudgetExhausted, PlanError, SettingError
 from tacit.mechanisms.local.memo import DeviceMemo
 from tacit.mechanisms.local.repeated import RepeatedRandomizer
@@ -58,6 +65,9 @@ class Device:
         self._form = MessageFormat.of(self._agreed_plan(plan_id))
         self._memo = self._own_memo()
         self._spent = self._read_spent()
+        self._intake: Intake | None = None
+        self._asked_in: int | None = None
+        self._ask()
 
     @property
     def plan(self) -> Plan:
@@ -71,26 +81,50 @@ class Device:
     def report(self, place: str | None = None, kind: str | None = None, *, time: datetime | None = None) -> None:
         """Randomize one event and queue its report; the event itself is kept nowhere.
 
-        The ``time`` is now if it is left out; without a time zone it is that of the plan's zone.
+        The ``time`` is now if it is left out; without a time zone it is that of the plan's zone. What the collector
+        would refuse is refused here, before anything is spent.
         """
         domain = self.plan.domain
-        moment = datetime.now(UTC) if time is None else time
-        if moment.tzinfo is None:
-            bins = domain.time.bins_of_local(np.array([moment], "datetime64[s]"))
-        else:
-            bins = domain.time.bins_of_utc(np.array([moment.astimezone(UTC).replace(tzinfo=None)], "datetime64[s]"))
+        bins = _bins_of(domain.time, datetime.now(UTC) if time is None else time)
         if bins[0] < 0:
             raise SettingError("the time of the event lies outside the plan's. Nothing was reported.")
         column = _number(domain.place, "place", place) * domain.n_kinds
         if domain.kind is not None:
             column += _number(domain.kind, "kind", kind)
-        self._spend(int(bins[0]) if "time" not in self.plan.private else 0)
+        period = int(bins[0]) if self._has_public_time else 0
+        self._check_budget(period)
+        self._check_taken(period)
+        self._spend(period)
         message = self._form.randomize(bins, np.array([column]), randomness=self._randomness, memo=self._memo)
         self.outbox.put(message, self._form.parse(message).id)
 
     def send(self, **settings: Any) -> Sent:
         """Send all reports that wait (:meth:`Outbox.send`)."""
-        return self.outbox.send(**settings)
+        sent = self.outbox.send(**settings)
+        if sent.n_waiting or sent.refused:
+            self._intake = None  # what it said no longer holds
+        return sent
+
+    @property
+    def _has_public_time(self) -> bool:
+        return "time" not in self.plan.private
+
+    def _now(self) -> int:
+        """The period of this moment by the device's own clock, beyond the end of the axis too."""
+        if not self._has_public_time:
+            return 0
+        return int(_bins_of(self.plan.domain.time.without_end(), datetime.now(UTC))[0])
+
+    def _ask(self) -> None:
+        self._intake, self._asked_in = self.outbox.intake(), self._now()
+
+    def _check_taken(self, period: int) -> None:
+        """Refuse a report that the collector would refuse. Without an answer of it, the report may wait."""
+        if self._intake is None or self._asked_in != self._now() or period not in self._intake.periods:
+            self._ask()
+        if self._intake is not None:
+            self._intake.check_sender(self.plan, is_simulation=self._randomness.is_simulation)
+            self._intake.check_periods(self.plan.domain.time if self._has_public_time else None, period, period)
 
     def _agreed_plan(self, plan_id: str | None) -> Plan:
         path = self._folder / _PLAN
@@ -120,16 +154,25 @@ class Device:
             found = parse_json(read_document(path))
             return {str(period): int(n) for period, n in found.items()}
 
-    def _spend(self, period: int) -> None:
-        """Note a report before it is made: a crash in between loses it, and never makes two of it."""
+    def _check_budget(self, period: int) -> None:
         spent = self._spent.get(str(period), 0)
         if spent >= self._per_period:
             raise BudgetExhausted(
                 f"this device has made {spent} of {self._per_period} reports for the period. Nothing was reported."
             )
-        changed = self._spent | {str(period): spent + 1}
+
+    def _spend(self, period: int) -> None:
+        """Note a report before it is made: a crash in between loses it, and never makes two of it."""
+        changed = self._spent | {str(period): self._spent.get(str(period), 0) + 1}
         write_whole(self._folder / _SPENT, json.dumps(changed).encode(), is_private=True)
         self._spent = changed
+
+
+def _bins_of(axis: TimeAxis, moment: datetime) -> NDArray[np.int64]:
+    """The bin of a moment; one without a time zone is of the axis' own zone."""
+    if moment.tzinfo is None:
+        return axis.bins_of_local(np.array([moment], "datetime64[s]"))
+    return axis.bins_of_utc(np.array([moment.astimezone(UTC).replace(tzinfo=None)], "datetime64[s]"))
 
 
 def _number(axis: Any, name: str, word: str | None) -> int:

@@ -1,8 +1,9 @@
 """Messages on their way to a collector: on the disk until they are counted, sent again with the same id.
 
 A message lies in ``waiting`` under its id. When the collector has counted it, now or earlier, the file goes. One that
-the collector refuses for good moves to ``refused``, so that nothing is lost without a word. What lies here is
-randomized: it tells a finder no more than it tells the collector.
+the collector refuses for good moves to ``refused``, so that nothing is lost without a word. A token that is not
+allowed can be mended, so messages wait for that. What lies here is randomized: it tells a finder no more than it tells
+the collector.
 """
 
 from __future__ import annotations
@@ -12,17 +13,21 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from enum import Enum, unique
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from tacit._base.extras import require
 from tacit._base.files import make_folders, write_whole
+from tacit.client.intake import Intake
 from tacit.errors import FormatError, SettingError
 
 MESSAGE_TYPE: Final = "application/vnd.tacit.message"
 # what proxies and collectors say when the same may be counted later
 _TRY_AGAIN: Final = frozenset({408, 425, 429, 500, 502, 503, 504})
+_NOT_ALLOWED: Final = frozenset({401, 403, 407})
 _TIMEOUT_SECONDS: Final = 30.0  # far longer than a commit takes, so that a slow answer is not asked for twice
+_ASKING_SECONDS: Final = 5.0  # to be told what is taken; a device that hears nothing by then is offline
 _LONGEST_WAIT: Final = 60.0  # seconds between two tries: the collector is back soon after, and is not pressed
 
 
@@ -34,6 +39,22 @@ class Sent:
     n_waiting: int = 0
     refused: dict[str, int] = field(default_factory=dict)
     """How many messages were refused for good, by what the collector said."""
+    held_up: str = ""
+    """Why messages wait, if the collector said so; empty where nobody answered."""
+
+
+@unique
+class _End(Enum):
+    COUNTED = "counted"
+    REFUSED = "refused"
+    WAITING = "waiting"
+
+
+class _Told(NamedTuple):
+    """What became of one message, and what the collector said of it."""
+
+    end: _End
+    words: str = ""
 
 
 class Outbox:
@@ -52,6 +73,10 @@ class Outbox:
         """Take a message; on return it is on the disk."""
         write_whole(self._waiting / f"{id.hex()}.message", message)
 
+    def has_refused(self, id: bytes) -> bool:
+        """Return whether the collector refused the message of this id for good."""
+        return (self._refused / f"{id.hex()}.message").exists()
+
     def __len__(self) -> int:
         return len(self._paths())
 
@@ -63,12 +88,25 @@ class Outbox:
         httpx2 = require("httpx2", extra="client")
         try:
             answer = httpx2.get(f"{self.url}/{what}", headers=self._headers, timeout=_TIMEOUT_SECONDS)
-            answer.raise_for_status()
+            if answer.status_code != 200:
+                raise FormatError(f"{self.url} gave no {what}. {_reason(answer)} Check the address.")
             return answer.json()
-        except (httpx2.HTTPError, ValueError) as problem:
+        except (httpx2.HTTPError, httpx2.InvalidURL, ValueError) as problem:
             raise FormatError(
                 f"{self.url} gave no {what} ({type(problem).__name__}). Check the address, or try again later."
             ) from None
+
+    def intake(self) -> Intake | None:
+        """Return what the collector takes now from this sender; None if it cannot be reached.
+
+        Whatever answers in another form is not taken for the collector: a network may put a page of its own before it.
+        """
+        httpx2 = require("httpx2", extra="client")
+        try:
+            answer = httpx2.get(f"{self.url}/intake", headers=self._headers, timeout=_ASKING_SECONDS)
+            return Intake.of(answer.json()) if answer.status_code == 200 else None
+        except (httpx2.HTTPError, httpx2.InvalidURL, ValueError, KeyError, TypeError):
+            return None
 
     def send(
         self,
@@ -79,25 +117,26 @@ class Outbox:
     ) -> Sent:
         """Send what waits. A message that cannot be delivered after so many tries stays, and so do those after it."""
         httpx2 = require("httpx2", extra="client")
-        paths, n_counted, refused = self._paths(), 0, Counter[str]()
+        paths, n_counted, refused, held_up = self._paths(), 0, Counter[str](), ""
         with httpx2.Client(headers=self._headers, timeout=_TIMEOUT_SECONDS) as client:
             for path in paths:
                 told = self._deliver(httpx2, client, path, tries, sleep)
-                if told is None:
+                if told.end is _End.WAITING:
+                    held_up = told.words
                     break
-                if told:
-                    refused[told] += 1
+                if told.end is _End.REFUSED:
+                    refused[told.words] += 1
                     path.rename(self._refused / path.name)
                 else:
                     n_counted += 1
                     path.unlink()
                 if progress is not None:
                     progress(n_counted + refused.total(), len(paths))
-        return Sent(n_counted, len(self), dict(refused))
+        return Sent(n_counted, len(self), dict(refused), held_up)
 
-    def _deliver(self, httpx2: Any, client: Any, path: Path, tries: int, sleep: Callable[[float], None]) -> str | None:
-        """Return "" for a message that is counted, why it never will be, or None if nobody answered."""
-        content = path.read_bytes()
+    def _deliver(self, httpx2: Any, client: Any, path: Path, tries: int, sleep: Callable[[float], None]) -> _Told:
+        """Send one message until it is counted, refused, or so many tries are over."""
+        content, words = path.read_bytes(), ""
         for number in range(tries):
             # no secret: senders that were cut off together shall not come back together
             wait = min(_LONGEST_WAIT, 2.0**number) * random.uniform(0.5, 1.0)
@@ -105,20 +144,39 @@ class Outbox:
                 answer = client.post(f"{self.url}/reports", content=content, headers={"Content-Type": MESSAGE_TYPE})
             except httpx2.HTTPError:
                 answer = None
-            if answer is not None and answer.status_code == 200:
-                return ""
-            if answer is not None and answer.status_code not in _TRY_AGAIN:
-                return _reason(answer)
-            if number + 1 < tries:
+            is_last = number + 1 == tries
+            if answer is not None:
+                if answer.status_code == 200:
+                    return _Told(_End.COUNTED)
+                words = _reason(answer)
+                if answer.status_code in _NOT_ALLOWED:
+                    return _Told(_End.WAITING, words)
+                # damaged on its way, it is whole when it comes again; damaged on the disk, it never is
+                may_help = answer.status_code in _TRY_AGAIN or (_is_damaged(answer) and not is_last)
+                if not may_help:
+                    return _Told(_End.REFUSED, words)
+            if not is_last:
                 told = "" if answer is None else answer.headers.get("Retry-After", "")
                 sleep(max(wait, min(_LONGEST_WAIT, float(told)) if told.isdigit() else 0.0))
-        return None
+        return _Told(_End.WAITING, words)
+
+
+def _problem(answer: Any) -> dict[str, str]:
+    """Return the problem document of an answer; nothing where it has none."""
+    try:
+        found = answer.json()
+        return {name: str(found[name]) for name in ("type", "title", "detail") if name in found}
+    except (ValueError, TypeError):
+        return {}
 
 
 def _reason(answer: Any) -> str:
-    """Return what a collector said of a message that it will never count."""
-    try:
-        told = answer.json()
+    """Return what a collector said of a message that it did not count."""
+    told = _problem(answer)
+    if {"title", "detail"} <= told.keys():
         return f"{told['title']}: {told['detail']}"
-    except (ValueError, KeyError, TypeError):
-        return f"HTTP status {answer.status_code}"
+    return f"HTTP status {answer.status_code}."
+
+
+def _is_damaged(answer: Any) -> bool:
+    return _problem(answer).get("type", "").endswith(":damaged")

@@ -1,15 +1,26 @@
-"""A station's report file as messages whose ids follow from the file: sending it again counts nothing twice."""
+"""A station's report file on its way: as messages whose ids follow from the file, so that nothing counts twice.
+
+Each message is of one period. If the collector closes a period meanwhile, its messages are refused and no others.
+
+The file lies in the outbox as ``.reports`` until all of its messages are queued, and as ``.queued`` until all of them
+are counted or refused. Then it goes, and the heads of the ledger under which it was made are noted in ``counted``, so
+that the same call later knows that nothing is left to do.
+"""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
-from tacit.client.outbox import Outbox
+from tacit._base.files import sync_folder, write_whole
+from tacit.client.outbox import Outbox, Sent
 from tacit.collection.wire import MessageFormat, ReportFile
 from tacit.collection.wire.message import ID_BYTES
 from tacit.counts.provenance import check_plan
@@ -26,11 +37,19 @@ def messages_of(path: str | Path, plan: Plan) -> Iterator[tuple[bytes, bytes]]:
     number = 0
     for bins, run_lengths, reports in file.batches():
         of_reports = np.repeat(bins, run_lengths)
-        for first in range(0, len(reports), REPORTS_AT_ONCE):
-            part = slice(first, first + REPORTS_AT_ONCE)
+        for part in _parts(of_reports, plan):
             id = hashlib.sha256(file.checksum + number.to_bytes(8, "big")).digest()[:ID_BYTES]
             yield id, form.encode(of_reports[part], reports[part], file.provenance, id=id)
             number += 1
+
+
+def _parts(bins: NDArray[np.int64], plan: Plan) -> Iterator[slice]:
+    """The reports of each message, given the public bins of sorted reports: of one period, and not too many."""
+    periods = bins // plan.public_per_period if "time" not in plan.private else np.zeros_like(bins)
+    starts = [0, *(np.flatnonzero(np.diff(periods)) + 1).tolist(), len(bins)]
+    for start, end in pairwise(starts):
+        for first in range(start, end, REPORTS_AT_ONCE):
+            yield slice(first, min(first + REPORTS_AT_ONCE, end))
 
 
 def queue_reports(path: str | Path, plan: Plan, outbox: Outbox) -> int:
@@ -40,3 +59,52 @@ def queue_reports(path: str | Path, plan: Plan, outbox: Outbox) -> int:
         outbox.put(message, id)
         n_messages += 1
     return n_messages
+
+
+@dataclass(frozen=True, slots=True)
+class Delivered:
+    """What became of the messages of a report file, over all calls."""
+
+    sent: Sent
+    n_messages: int = 0
+    n_refused: int = 0
+
+
+class Shipment:
+    """The report file of one survey in an outbox's folder, from when it is written until all of it is counted."""
+
+    def __init__(self, folder: Path, plan: Plan, outbox: Outbox) -> None:
+        self._plan, self._outbox = plan, outbox
+        self.reports: Final = folder / f"{plan.fingerprint}.reports"
+        self._queued, self._counted = folder / f"{plan.fingerprint}.queued", folder / f"{plan.fingerprint}.counted"
+
+    @property
+    def is_under_way(self) -> bool:
+        """Whether messages of an earlier call may still have to be sent."""
+        return self._queued.exists() or len(self._outbox) > 0
+
+    def queue(self) -> None:
+        """Turn the report file into messages that wait; on return they are on the disk."""
+        queue_reports(self.reports, self._plan, self._outbox)
+        self.reports.rename(self._queued)
+        sync_folder(self._queued.parent)
+
+    def deliver(self, progress: Callable[[int, int], None] | None = None) -> Delivered:
+        """Send what waits. If nothing waits afterwards, note what was counted, and delete the report file."""
+        sent = self._outbox.send(progress=progress)
+        if sent.n_waiting or not self._queued.exists():
+            return Delivered(sent, sent.n_counted + sum(sent.refused.values()), sum(sent.refused.values()))
+        ids = [id for id, _ in messages_of(self._queued, self._plan)]
+        n_refused = sum(map(self._outbox.has_refused, ids))
+        if not n_refused:
+            heads = {*self._heads(), *ReportFile.open(self._queued, check=False).provenance.ledger_heads}
+            write_whole(self._counted, "".join(f"{head}\n" for head in sorted(heads)).encode(), is_private=True)
+        self._queued.unlink()
+        return Delivered(sent, len(ids), n_refused)
+
+    def has_counted(self, head: str) -> bool:
+        """Return whether all reports were counted that were made when the ledger had this head."""
+        return head in self._heads()
+
+    def _heads(self) -> list[str]:
+        return self._counted.read_text("utf-8").split() if self._counted.exists() else []

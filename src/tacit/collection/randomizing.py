@@ -51,17 +51,22 @@ class Randomized:
 class ReadEvents:
     """What was read before anything is paid: exact figures, for whoever holds the events.
 
-    ``last_bin`` is the last period with an event, -1 for none, and ``n_busy`` the number of periods with one, where the
-    time is public. ``refusal`` is what the ledger will say when it is asked to pay; none if it will.
+    ``first_bin`` and ``last_bin`` are the first and the last period with an event, -1 for none, and ``n_busy`` the
+    number of periods with one, where the time is public. ``refusal`` is what the ledger will say when it is asked to
+    pay; none if it will. ``earlier`` is its entry of these very events whose reports are written, if there is one.
+    ``is_resumed`` says that the price is paid already.
     """
 
     n_events: int
     n_rows: int
     n_left_out: int
     bad_rows: BadRowSummary
+    first_bin: int | None = None
     last_bin: int | None = None
     n_busy: int | None = None
     refusal: TacitError | None = None
+    earlier: Randomization | None = None
+    is_resumed: bool = False
 
 
 def randomize_events(
@@ -143,12 +148,14 @@ def randomize_events(
         "tells_kinds": plan.domain.kind is not None,
         "zone": plan.domain.time.zone,
     }
-    paid = None if ledger is None else ledger.unfinished_randomization(**asked)
+    paid = None if ledger is None else ledger.same_randomization(**asked)
     if look is not None:
-        refusal = None
+        refusal = earlier = None
         if ledger is not None and paid is None:
             refusal = refusal_of(partial(ledger.record_randomization, **asked, **price, dry_run=True))
-        look(_read(events, counts, plan, refusal))
+            earlier = None if refusal is None else ledger.same_randomization(**asked, is_finished=True)
+        found = _read(events, counts, plan)
+        look(replace(found, refusal=refusal, earlier=earlier, is_resumed=paid is not None))
     if ledger is None:
         assert seed is not None
         write(secret_key(SeededRandomness(seed)), Provenance(plan.fingerprint, is_simulation=True))
@@ -171,13 +178,14 @@ def randomize_events(
     return Randomized(counts.n_events, prior, events.bad_rows, is_resumed)
 
 
-def _read(events: Events, counts: CellCounts, plan: Plan, refusal: TacitError | None) -> ReadEvents:
+def _read(events: Events, counts: CellCounts, plan: Plan) -> ReadEvents:
     """Return what was read, with the periods that have events where these are public."""
-    found = ReadEvents(counts.n_events, events.n_rows, events.n_left_out, events.bad_rows, refusal=refusal)
+    found = ReadEvents(counts.n_events, events.n_rows, events.n_left_out, events.bad_rows)
     if "time" in plan.private:
         return found
     periods = np.unique(counts.cells // (counts.n_private * plan.public_per_period))
-    return replace(found, last_bin=int(periods.max(initial=-1)), n_busy=len(periods))
+    ends = (int(periods[0]), int(periods[-1])) if len(periods) else (-1, -1)
+    return replace(found, first_bin=ends[0], last_bin=ends[1], n_busy=len(periods))
 
 
 class PlanCounts:

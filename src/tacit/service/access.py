@@ -6,6 +6,7 @@ Limits are for a token, or for a survey that needs none: an address or the numbe
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -103,6 +104,6 @@ def asked(request: Request, *names: str) -> dict[str, str]:
     return {name: value for name in names if (value := request.query_params.get(name))}
 
 
-def in_json(content: Any) -> Response:
+def in_json(content: Any, *, headers: Mapping[str, str] | None = None) -> Response:
     """Return an answer in JSON."""
-    return Response(msgspec.json.encode(content), media_type="application/json")
+    return Response(msgspec.json.encode(content), headers=headers, media_type="application/json")

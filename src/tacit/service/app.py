@@ -75,6 +75,26 @@ class Collector:
         survey = await self.access.survey(request)
         return Response(survey.plan.to_json(), media_type="application/json")
 
+    async def intake(self, request: Request) -> Response:
+        """Whether whoever asks may send reports, and of which periods, so that nothing is randomized in vain.
+
+        Nothing is noted of who asks, and nothing is counted: the answer depends on the survey, the clock and the token.
+        """
+        survey = await self.access.survey(request)
+        try:
+            await self.access.sender(request, survey)
+            access = "allowed"
+        except Refused as refused:
+            if refused.reason not in (Reason.NO_TOKEN, Reason.NO_RIGHT):
+                raise
+            access = refused.reason.value
+        taken = survey.taken(self.clock())
+        first = max(taken.start, await run_in_threadpool(self.store.n_closed, survey))
+        ends = {"first": first, "last": taken.stop - 1} if first < taken.stop else {"first": None, "last": None}
+        labels = {f"{end}_label": None if period is None else survey.label(period) for end, period in ends.items()}
+        answer = {"plan": survey.form.plan_id, "access": access, "is_simulation": survey.is_simulation}
+        return in_json(answer | ends | labels, headers={"Cache-Control": "no-store"})
+
     async def form(self, request: Request) -> Response:
         """The form of a survey, or one of its parts; it randomizes in the browser."""
         name = request.path_params.get("part", "form.html")
@@ -176,6 +196,7 @@ def make_app(collector: Collector) -> Starlette:
         Route("/surveys/{survey}", collector.form),
         Route("/form/{part}", collector.form),
         Route(f"{one}/plan", collector.plan),
+        Route(f"{one}/intake", collector.intake),
     ]
     return Starlette(
         routes=routes,

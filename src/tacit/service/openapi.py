@@ -60,6 +60,17 @@ _SCHEMAS: Final[dict[str, Any]] = {
         "required": ["outcome", "n_reports"],
         "properties": {"outcome": {"enum": ["counted", "seen"]}, "n_reports": {"type": "integer", "minimum": 1}},
     },
+    "Intake": {
+        "type": "object",
+        "required": ["plan", "access", "is_simulation", "first", "last", "first_label", "last_label"],
+        "properties": {
+            "plan": _TEXT,
+            "access": {"enum": ["allowed", "no-token", "no-right"]},
+            "is_simulation": {"type": "boolean"},
+            **{end: {"type": ["integer", "null"], "minimum": 0} for end in ("first", "last")},
+            **{f"{end}_label": {"type": ["string", "null"]} for end in ("first", "last")},
+        },
+    },
     "Releases": {
         "type": "object",
         "required": ["every", "is_public", "releases"],
@@ -141,6 +152,12 @@ def document() -> dict[str, Any]:
             "/surveys/{survey}": _on([_SURVEY], get=_done("The survey's form.", kind="text/html", access=None)),
             "/form/{part}": _on([part], get=_done("A part of the form.", kind="text/javascript", access=None)),
             f"{one}/plan": _on([_SURVEY], get=_done("The public plan.", access=None)),
+            f"{one}/intake": _on(
+                [_SURVEY],
+                get=_done(
+                    "Which periods are taken now, and whether this token may send.", schema="Intake", access="public"
+                ),
+            ),
             f"{one}/reports": _on(
                 [_SURVEY], post=_done("Count a message once.", schema="Counted") | {"requestBody": messages}
             ),

@@ -103,13 +103,13 @@ class Operator:
             "late": survey.late,
             "epsilon": survey.plan.epsilon,
             "releases": [
-                {"number": one.number, "until": _label(survey, one.n_periods - 1), "is_signed": bool(one.signed_by)}
+                {"number": one.number, "until": survey.label(one.n_periods - 1), "is_signed": bool(one.signed_by)}
                 for one in self.store.shelf.all(survey)[:_RELEASES_SHOWN]
             ],
             "is_public": self.store.shelf.outlet(survey).is_public,
             "hours": self.ingest.activity.hours(survey.id),
-            "last_closed": _label(survey, n_closed - 1),
-            "open_periods": [_label(survey, period) for period in taken if period >= n_closed],
+            "last_closed": survey.label(n_closed - 1),
+            "open_periods": [survey.label(period) for period in taken if period >= n_closed],
         }
 
     def _state(self, survey: Survey) -> dict[str, Any]:
@@ -151,13 +151,3 @@ class Operator:
             return in_text(families(self.store, self.ingest, self.folder), self.ingest.activity.commits)
 
         return Response(await run_in_threadpool(text), media_type="text/plain; version=0.0.4")
-
-
-def _label(survey: Survey, period: int) -> str | None:
-    """The name of a period; one of a survey with a private time is all of it."""
-    if period < 0:
-        return None
-    time = survey.plan.domain.time
-    if survey.has_public_time:
-        return time.label(min(period, time.n_bins - 1) if time.n_bins is not None else period)
-    return "all"

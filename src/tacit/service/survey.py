@@ -121,6 +121,15 @@ class Survey:
         """The periods for which reports are taken at a moment."""
         return _taken_at(self, int(clock.timestamp()))
 
+    def label(self, period: int) -> str | None:
+        """The name of a period, none before the first; that of a survey which hides the time is all of it."""
+        if period < 0:
+            return None
+        time = self.plan.domain.time
+        if not self.has_public_time:
+            return "all"
+        return time.label(period if time.n_bins is None else min(period, time.n_bins - 1))
+
     def n_periods_through(self, day: str, clock: datetime) -> int:
         """Return how many periods there are up to that of a day; one that has not begun is refused."""
         if not self.has_public_time:

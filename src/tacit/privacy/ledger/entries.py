@@ -167,24 +167,27 @@ def write_randomization(
     return replace(entry, number=number)
 
 
-def unfinished(
+def of_same_events(
     connection: sqlite3.Connection,
     data_set: str,
     plan_id: str,
     days: Mapping[str, bytes],
     counts: bytes,
     selection: str,
+    *,
+    is_finished: bool,
 ) -> Randomization | None:
-    """Return the entry of the very same events under the same plan whose reports may still be drawn, if there is one.
+    """Return the entry of the very same events under the same plan, if there is one.
 
-    Its rows were selected by the same settings. Of an entry of an earlier format that is not known, and stays so.
+    Its reports are written if it ``is_finished``; else they may still be drawn. Its rows were selected by the same
+    settings. Of an entry of an earlier format that is not known, and stays so.
     """
     same = {
         number
         for (number,) in connection.execute(
-            "SELECT id FROM randomization JOIN randomization_key ON randomization = id "
-            "WHERE data_set = ? AND plan = ? AND counts = ? AND selection IN (?, '')",
-            (data_set, plan_id, counts, selection),
+            "SELECT id FROM randomization LEFT JOIN randomization_key ON randomization = id "
+            "WHERE data_set = ? AND plan = ? AND counts = ? AND selection IN (?, '') AND (key IS NULL) = ?",
+            (data_set, plan_id, counts, selection, is_finished),
         )
         if days_of(connection, (False, number))[1] == dict(days)
     }

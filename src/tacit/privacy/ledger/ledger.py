@@ -36,11 +36,11 @@ from tacit.privacy.ledger.entries import (
     keyed,
     note_bins,
     now,
+    of_same_events,
     randomizations,
     secret_of,
     spend_to_resume,
     spends,
-    unfinished,
     unit_of,
     wipe_secret,
     write_randomization,
@@ -481,7 +481,7 @@ class Ledger:
                 connection, entry, own, quiet | dict(days), self._keyed(counts_digest), zone, _written(selection)
             )
 
-    def unfinished_randomization(
+    def same_randomization(
         self,
         *,
         data_set: str,
@@ -489,11 +489,14 @@ class Ledger:
         days: Mapping[str, bytes],
         counts_digest: bytes,
         selection: Mapping[str, str],
+        is_finished: bool = False,
     ) -> Randomization | None:
-        """Return the entry of these very events whose reports were paid for and never finished, if there is one."""
+        """Return the entry of these very events, if there is one: paid for and not written, or finished."""
         with self._file.snapshot() as connection:
             counts = keyed(self._file.key, counts_digest)
-            return unfinished(connection, data_set, plan_id, days, counts, _written(selection))
+            return of_same_events(
+                connection, data_set, plan_id, days, counts, _written(selection), is_finished=is_finished
+            )
 
     def prior_of(self, entry: Randomization) -> Guarantee:
         """Return what all other entries promise about the events of a randomization, as the ledger stands now."""

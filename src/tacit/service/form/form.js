@@ -36,10 +36,43 @@ function memoOf(plan) {
   return store.load() === null ? DeviceMemo.create(plan.mechanism, store) : DeviceMemo.read(plan.mechanism, store);
 }
 
+/** The headers of what is sent to the collector. */
+const headersOf = (more = {}) => (token ? { ...more, Authorization: `Bearer ${token}` } : more);
+
+/** What the collector takes now from this page; null where it cannot be reached, or something else answers. */
+export async function intake() {
+  try {
+    const answer = await fetch(`${address}/intake`, { headers: headersOf(), cache: "no-store" });
+    const told = answer.ok ? await answer.json() : null;
+    return told !== null && typeof told.access === "string" ? told : null;
+  } catch {
+    return null;
+  }
+}
+
+const NO_ACCESS = {
+  "no-token": "This survey needs the link with a token that you were given. Nothing was randomized or sent.",
+  "no-right": "The token in this link is not valid for this survey. Ask for a new link. Nothing was randomized or sent.",
+};
+
+const periodOf = (plan, event) => (plan.private.includes("time") ? 0 : plan.time.bin(event.time));
+
+/** Refuse a report that the collector would refuse, before anything is spent. Unreached, it may wait. */
+export function check(plan, event, taken) {
+  if (taken === null) return;
+  if (taken.access !== "allowed") throw new Error(NO_ACCESS[taken.access] ?? NO_ACCESS["no-right"]);
+  if (taken.plan !== plan.fingerprint) throw new Error("The survey's plan has changed. Nothing was randomized or sent.");
+  if (taken.is_simulation) throw new Error("This survey takes simulated reports alone. Nothing was randomized or sent.");
+  const period = periodOf(plan, event);
+  if (taken.first === null || period < taken.first || period > taken.last) {
+    throw new Error("The survey takes no reports for this period now. Nothing was randomized or sent.");
+  }
+}
+
 /** Make one report of what was chosen, at most one in a period. */
 export function report(plan, event) {
   const { bin } = plan.locate(event);
-  const period = plan.private.includes("time") ? 0 : plan.time.bin(event.time);
+  const period = periodOf(plan, event);
   const spent = kept.load("period");
   if (spent !== null && Number(spent) >= period) throw new Error("This device has reported for this period already.");
   kept.save("period", String(period));
@@ -53,22 +86,31 @@ const hexOf = (bytes) => Array.from(bytes, (byte) => byte.toString(16).padStart(
 const bytesOf = (hex) => Uint8Array.from(hex.match(/../g) ?? [], (pair) => parseInt(pair, 16));
 const waiting = () => JSON.parse(kept.load("waiting") ?? "[]");
 
+/** Send one message, and return the answer with its problem document, if it is one. */
+async function post(hex) {
+  const headers = headersOf({ "Content-Type": "application/vnd.tacit.message" });
+  const answer = await fetch(`${address}/reports`, { method: "POST", headers, body: bytesOf(hex) });
+  return { answer, problem: answer.ok ? null : await answer.json().catch(() => null) };
+}
+
 /** Send what waits; the same bytes each time, so that each counts once. Returns what to tell. */
 export async function send() {
   for (const hex of waiting()) {
-    const headers = { "Content-Type": "application/vnd.tacit.message" };
-    if (token) headers.Authorization = `Bearer ${token}`;
-    let answer;
+    let answer, problem;
     try {
-      answer = await fetch(`${address}/reports`, { method: "POST", headers, body: bytesOf(hex) });
+      ({ answer, problem } = await post(hex));
+      if (problem?.type?.endsWith(":damaged")) ({ answer, problem } = await post(hex)); // changed on its way: once more
     } catch {
       return "No connection. The report waits on this device and is sent when you open this page again.";
     }
     if ([408, 425, 429, 500, 502, 503, 504].includes(answer.status)) {
       return "The collector is busy. The report waits on this device and is sent when you open this page again.";
     }
+    if ([401, 403, 407].includes(answer.status)) {
+      return "The token in this link is not valid. The report waits on this device: open a new link of this survey.";
+    }
     kept.save("waiting", JSON.stringify(waiting().filter((one) => one !== hex)));
-    if (!answer.ok) return `Not counted: ${(await answer.json()).detail}`;
+    if (!answer.ok) return `Not counted: ${problem?.detail ?? `HTTP status ${answer.status}`}`;
   }
   return "Counted. Thank you.";
 }
@@ -123,8 +165,10 @@ async function start() {
   at("form").hidden = false;
   at("form").addEventListener("submit", async (submitted) => {
     submitted.preventDefault();
+    at("send").disabled = true; // asking takes a moment, in which nothing is sent twice
     try {
       const event = { time: new Date(), place: at("place").value, ...(plan.kinds ? { kind: at("kind").value } : {}) };
+      check(plan, event, await intake());
       const made = report(plan, event);
       at("form").hidden = true;
       show(plan, made);
@@ -132,6 +176,7 @@ async function start() {
     } catch (problem) {
       say(problem.message);
     }
+    at("send").disabled = false;
   });
   if (waiting().length) say(await send());
 }
