@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import json
 import secrets
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from service_worlds import DAYS, NOON, TODAY, World, message, survey_of
+from tacit import central_plan_for
 from tacit.counts.tally import Tally
+from tacit.domain import Domain, TimeAxis
 from tacit.plan import Plan
 from tacit.release import Release
 from tacit.service.app import MESSAGE_TYPE, make_app
@@ -173,10 +177,13 @@ def test_counts_answers_releases_and_tallies_of_closed_periods_agree(world, tmp_
     refused(world.get("reports/3"), Reason.UNKNOWN)
 
 
-@pytest.mark.parametrize("what", ["counts?by=fortnight", "answer?first=soon", "answer?place=nowhere", "answer?kind=x"])
+@pytest.mark.parametrize(
+    "what", ["counts?by=fortnight", "answer?first=soon", "answer?place=nowhere", "answer?kind=x", "counts?place=x"]
+)
 def test_a_question_that_cannot_be_answered_says_why(world, what):
     filled(world, 100)
-    refused(world.get(what), Reason.QUESTION)
+    name = what.partition("?")[2].partition("=")[0]
+    assert refused(world.get(what), Reason.QUESTION).startswith(f"{name} must ")
 
 
 @pytest.mark.parametrize("what", ["counts", "answer", "release", "tally", "reports/1", "state"])
@@ -251,3 +258,53 @@ def test_every_reason_has_a_status_and_a_title():
 
 def test_days_are_those_of_the_plan():
     assert DAYS.time.label(TODAY) == NOON.date().isoformat()
+
+
+def test_a_plan_that_cannot_be_collected_under_is_no_message_and_speaks_no_python(world):
+    curator = central_plan_for(Domain(TimeAxis.between("2026-11-01", "2026-11-30"), DAYS.place), epsilon=1.0)
+    edited = json.loads(SURVEY.plan.to_json()) | {"fingerprint": "0" * 32}
+    for plan in ({}, {"no": "plan"}, json.loads(curator.to_json()), edited):
+        body = json.dumps({"name": "another", "plan": plan})
+        answer = world.client.post("/v1/surveys", content=body, headers=world.headers(Scope.ADMIN))
+        detail = refused(answer, Reason.PLAN)
+        assert "tacit plan --out plan.json" in detail
+        assert "plan_for" not in detail
+
+
+@pytest.mark.parametrize(
+    ("address", "given", "words"),
+    [
+        ("state", Scope.WRITE, "an administrator's token"),
+        ("counts", Scope.WRITE, "a token to read counts"),
+        ("reports", Scope.READ, "a token to send reports"),
+    ],
+)
+def test_whoever_has_the_wrong_token_is_told_which_one_is_needed(world, address, given, words):
+    method = "POST" if address == "reports" else "GET"
+    for headers, reason in (({}, Reason.NO_TOKEN), (world.headers(given), Reason.NO_RIGHT)):
+        answer = world.client.request(method, f"/v1/surveys/visits/{address}", headers=headers)
+        assert refused(answer, reason).startswith(f"this needs {words}.")
+
+
+@pytest.mark.parametrize("day", ["18/11/2026", "soon", "", "2026-11-31"])
+def test_closing_until_what_is_no_day_is_told_in_these_words(world, day):
+    answer = world.client.post(f"/v1/surveys/visits/close?until={day}", headers=world.headers(Scope.ADMIN))
+    assert refused(answer, Reason.QUESTION) == "until must be a day in the form 2026-11-17."
+    assert world.store.n_closed(SURVEY) == 0
+
+
+def test_every_reason_stands_in_the_guides_table():
+    guide = (Path(__file__).parents[2] / "docs" / "guides" / "collecting.md").read_text("utf-8")
+    table = [line.split("|")[1] for line in guide.splitlines() if line.startswith("| `")]
+    assert {reason.value for reason in Reason} <= {word for cell in table for word in cell.split("`")}
+
+
+def test_no_refusal_is_lost_while_others_are_written_down(world):
+    """Thousands are noted while another thread writes them down again and again."""
+    ingest, n = world.collector.ingest, 4_000
+    with ThreadPoolExecutor(2) as pool:
+        noted = pool.submit(lambda: [ingest.refused(SURVEY, Reason.LATE) for _ in range(n)])
+        while not noted.done():
+            ingest.flush()
+    ingest.flush()
+    assert world.store.refusals(SURVEY) == {"late": n}

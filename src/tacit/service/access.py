@@ -69,12 +69,15 @@ class Access:
     async def check_token(self, request: Request, scope: Scope, survey_id: str) -> str:
         kind, _, token = request.headers.get("authorization", "").partition(" ")
         if kind.lower() != "bearer" or not token:
-            raise Refused(Reason.NO_TOKEN, f"this needs a token to {scope.value}. Send: Authorization: Bearer TOKEN")
+            raise Refused(Reason.NO_TOKEN, f"this needs {scope.words}. Send: Authorization: Bearer TOKEN")
         key = token, scope, survey_id
         if self._allowed.get(key, 0.0) < time.monotonic():
             if not await run_in_threadpool(self._store.tokens.allows, token, scope, survey_id):
                 self._allowed.pop(key, None)
-                raise Refused(Reason.NO_RIGHT, f"this token does not allow to {scope.value} here, or was taken back.")
+                raise Refused(
+                    Reason.NO_RIGHT,
+                    f"this needs {scope.words}. The one given is for something else, or was taken back.",
+                )
             if len(self._allowed) > _MOST_KEPT:
                 self._allowed.clear()
             self._allowed[key] = time.monotonic() + 1.0  # a token that is taken back works for a second more

@@ -8,6 +8,7 @@ senders are told to come again.
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -44,6 +45,7 @@ class Ingest:
         self._writer = ThreadPoolExecutor(1, "tacit-write")  # its own, so that no commit waits for a large message
         self._watcher = ThreadPoolExecutor(1, "tacit-watch")
         self._refusals: Counter[tuple[str, Reason]] = Counter()
+        self._noting = threading.Lock()  # of refusals: they are noted here and written down by other threads
         self.activity = Activity(clock)
 
     @property
@@ -58,7 +60,8 @@ class Ingest:
 
     def refused(self, survey: Survey, reason: Reason) -> None:
         """Note that something was refused; it is written down with the next messages."""
-        self._refusals[survey.id, reason] += 1
+        with self._noting:
+            self._refusals[survey.id, reason] += 1
         self.activity.refused(survey.id, reason)
 
     async def take(self, survey: Survey, data: bytes) -> tuple[Outcome, int]:
@@ -127,10 +130,12 @@ class Ingest:
 
     def flush(self) -> None:
         """Write down what was refused since the last time."""
-        refusals, self._refusals = self._refusals, Counter()
+        with self._noting:
+            refusals, self._refusals = self._refusals, Counter()
         try:
             if refusals:
                 self._store.add_refusals(refusals)
         except Refused:
-            self._refusals.update(refusals)
+            with self._noting:
+                self._refusals.update(refusals)
             raise

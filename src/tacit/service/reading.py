@@ -109,6 +109,8 @@ class Reading:
         return tally
 
     def _release(self, survey: Survey, levels: Mapping[str, str]) -> Release:
+        if "place" in levels and survey.plan.domain.place.gazetteer is None:
+            raise Refused(Reason.QUESTION, "place must be left out: the places of this survey have no larger ones.")
         estimate = estimate_tally(self._closed_tally(survey), survey.plan)
         by, place, kind = (levels.get(name) for name in ("by", "place", "kind"))
         return Release.of(survey.plan, estimate, by=by, place=place, kind=kind)

@@ -6,6 +6,7 @@ it repeats nothing that was sent.
 
 from __future__ import annotations
 
+import re
 from enum import Enum, unique
 from http import HTTPStatus
 from typing import Any, Final
@@ -16,6 +17,7 @@ from tacit.errors import (
     NotShown,
     PlanError,
     PlanMismatch,
+    Remedy,
     SettingError,
     TacitError,
 )
@@ -40,6 +42,7 @@ class Reason(Enum):
     UNKNOWN = "unknown"
     METHOD = "method"
     MEDIA_TYPE = "media-type"
+    PLAN = "plan"
     QUESTION = "question"
     NOT_SHOWN = "not-shown"
     STORE = "store"
@@ -62,6 +65,7 @@ STATUS: Final = {
     Reason.UNKNOWN: HTTPStatus.NOT_FOUND,
     Reason.METHOD: HTTPStatus.METHOD_NOT_ALLOWED,
     Reason.MEDIA_TYPE: HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
+    Reason.PLAN: HTTPStatus.BAD_REQUEST,
     Reason.QUESTION: HTTPStatus.BAD_REQUEST,
     Reason.NOT_SHOWN: HTTPStatus.NOT_FOUND,
     Reason.STORE: HTTPStatus.SERVICE_UNAVAILABLE,
@@ -84,7 +88,8 @@ TITLES: Final = {
     Reason.UNKNOWN: "There is no such thing",
     Reason.METHOD: "Not done with this address",
     Reason.MEDIA_TYPE: "Not a form that is read here",
-    Reason.QUESTION: "The question cannot be answered as it stands",
+    Reason.PLAN: "Not a plan that can be collected under",
+    Reason.QUESTION: "The request cannot be answered as it stands",
     Reason.NOT_SHOWN: "Not shown",
     Reason.STORE: "The store does not answer",
     Reason.FAULT: "A fault of this collector",
@@ -94,10 +99,20 @@ _REASONS: Final = (
     (FormatError, Reason.MALFORMED),
     (NotShown, Reason.NOT_SHOWN),
     (NoInterval, Reason.QUESTION),
-    (PlanError, Reason.MALFORMED),
+    (PlanError, Reason.PLAN),
     (SettingError, Reason.QUESTION),
 )
 """The reason of each kind of error, the first that fits; of any other it is a fault."""
+_REMEDIES: Final = {
+    Remedy.MAKE_PLAN: "Make one with: tacit plan --out plan.json",
+    Remedy.RANDOMIZE_INSTEAD: "Make one for devices with: tacit plan --out plan.json",
+    Remedy.COUNT_INSTEAD: "Make one for devices with: tacit plan --out plan.json",
+}
+"""What to do, in words for whoever writes a client. Other remedies are functions of Python, and are left out."""
+
+
+_PARAMETERS: Final = {"step": "by", "places": "place", "kinds": "kind"}
+"""What a request calls the settings that errors of the rooms below begin with."""
 
 
 class Refused(TacitError):
@@ -115,6 +130,15 @@ def reason_of(error: Exception) -> Reason:
     return next((reason for kind, reason in _REASONS if isinstance(error, kind)), Reason.FAULT)
 
 
+def _in_words(error: Exception) -> str:
+    """Return what is told of an error, with settings named as they are in a request; of a fault nothing."""
+    if not isinstance(error, TacitError):
+        return "Something went wrong here. Nothing was counted; try again later."
+    words = error.said(lambda remedy, _: _REMEDIES.get(remedy, ""))
+    settings = "|".join(_PARAMETERS)
+    return re.sub(rf"^({settings})(?= must )|(?<=; got )({settings})(?==)", lambda name: _PARAMETERS[name[0]], words)
+
+
 def problem(error: Exception) -> tuple[int, dict[str, Any], dict[str, str]]:
     """Return the status, the problem document and the headers of an error; of a fault nothing is told.
 
@@ -125,12 +149,11 @@ def problem(error: Exception) -> tuple[int, dict[str, Any], dict[str, str]]:
     'Something went wrong here. Nothing was counted; try again later.'
     """
     reason = reason_of(error)
-    told = isinstance(error, TacitError)
     document = {
         "type": f"urn:tacit:problem:{reason.value}",
         "title": TITLES[reason],
         "status": int(STATUS[reason]),
-        "detail": str(error) if told else "Something went wrong here. Nothing was counted; try again later.",
+        "detail": _in_words(error),
     }
     seconds = getattr(error, "retry_after", None)
     headers = {} if seconds is None else {"Retry-After": str(seconds)}

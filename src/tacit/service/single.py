@@ -35,5 +35,8 @@ def addition_of(data: bytes, survey: Survey, clock: datetime) -> Addition:
             Reason.MALFORMED, "one report is a JSON object with id and report in hexadecimal, and what is public."
         ) from None
     if len(id) != ID_BYTES or len(report) != survey.form.report_bytes:
-        raise Refused(Reason.MALFORMED, f"the id must have {ID_BYTES} bytes, and a report {survey.form.report_bytes}.")
+        raise Refused(
+            Reason.MALFORMED,
+            f"the id must have {ID_BYTES} bytes, and a report of this plan {survey.form.report_bytes}.",
+        )
     return survey.addition_of_one(id, survey.bin_of(single.time, single.place, single.kind), report, clock)

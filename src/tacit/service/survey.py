@@ -99,8 +99,15 @@ class Survey:
         public = self.plan.public
         told = {axis for axis, word in (("time", time), ("place", place), ("kind", kind)) if word is not None}
         if told != set(public):
-            raise Refused(Reason.MALFORMED, f"a report says just {' and '.join(public) or 'nothing'} in public.")
-        period = 0 if time is None else _period_of(self.plan.domain.time, time)
+            raise Refused(
+                Reason.MALFORMED, f"besides id and report, one of this survey has: {', '.join(public) or 'nothing'}."
+            )
+        try:
+            period = 0 if time is None else _period_of(self.plan.domain.time, time)
+        except ValueError:
+            raise Refused(
+                Reason.MALFORMED, "the report's time is not in the form 2026-11-17T09:30+01:00, or 2026-11-17."
+            ) from None
         within = _within_period(self, place, kind)
         if period < 0:
             raise Refused(Reason.MALFORMED, _NOT_HERE)
@@ -134,7 +141,10 @@ class Survey:
         """Return how many periods there are up to that of a day; one that has not begun is refused."""
         if not self.has_public_time:
             raise Refused(Reason.QUESTION, "this survey hides the time: it is one period, which closes at its end.")
-        period = _period_of(self.plan.domain.time, day)
+        try:
+            period = _period_of(self.plan.domain.time, day)
+        except ValueError:
+            raise Refused(Reason.QUESTION, "until must be a day in the form 2026-11-17.") from None
         if not 0 <= period <= self.now(clock):
             raise Refused(Reason.QUESTION, "until must be a day of a period that has begun.")
         return period + 1
@@ -200,11 +210,14 @@ def _within_period(survey: Survey, place: str | None, kind: str | None) -> int:
 
 
 def _period_of(axis: TimeAxis, time: str) -> int:
-    """The bin of a time in ISO 8601: an instant with its offset, or the local time of the survey's zone."""
+    """The bin of a time in ISO 8601: an instant with its offset, or the local time of the survey's zone.
+
+    What is not in that form, or in no calendar, raises ValueError.
+    """
+    moment = datetime.fromisoformat(time)
     try:
-        moment = datetime.fromisoformat(time)
         if moment.tzinfo is None:
             return int(axis.bins_of_local(np.array([moment], "datetime64[s]"))[0])
         return int(axis.bins_of_utc(np.array([moment.astimezone(UTC).replace(tzinfo=None)], "datetime64[s]"))[0])
-    except (ValueError, OverflowError):
-        raise Refused(Reason.MALFORMED, "the report's time is not in the form 2026-11-17T09:30+01:00.") from None
+    except OverflowError as problem:
+        raise ValueError("time") from problem

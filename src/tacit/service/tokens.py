@@ -31,6 +31,18 @@ class Scope(Enum):
     READ = "read"
     ADMIN = "admin"
 
+    @property
+    def words(self) -> str:
+        """The token that allows it, in words."""
+        return _WORDS[self.value]
+
+
+_WORDS: Final = {
+    "write": "a token to send reports",
+    "read": "a token to read counts",
+    "admin": "an administrator's token",
+}
+
 
 @dataclass(frozen=True, slots=True)
 class NamedToken:
