@@ -104,9 +104,9 @@ _REASONS: Final = (
 )
 """The reason of each kind of error, the first that fits; of any other it is a fault."""
 _REMEDIES: Final = {
-    Remedy.MAKE_PLAN: "Make one with: tacit plan --out plan.json",
-    Remedy.RANDOMIZE_INSTEAD: "Make one for devices with: tacit plan --out plan.json",
-    Remedy.COUNT_INSTEAD: "Make one for devices with: tacit plan --out plan.json",
+    Remedy.MAKE_PLAN: "Send the content of a plan's file in JSON, unchanged.",
+    Remedy.RANDOMIZE_INSTEAD: "Send a plan for devices.",
+    Remedy.COUNT_INSTEAD: "Send a plan for devices.",
 }
 """What to do, in words for whoever writes a client. Other remedies are functions of Python, and are left out."""
 
