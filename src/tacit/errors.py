@@ -5,6 +5,7 @@
     TacitError
     ├── SettingError            a setting breaks its rule; change the setting
     │   ├── MissingExtra        an optional part is not installed; install it
+    │   ├── FileSetting         a setting of a file breaks its rule; change it in the file
     │   └── NotDescribed        text, and nothing says how it is written; describe the source
     ├── DataError               the events cannot be used as they are; row numbers and counts, never values
     │   ├── UnreadableFile      missing, empty, damaged or of an unknown kind
@@ -126,6 +127,10 @@ class SettingError(TacitError, ValueError):
 
 class MissingExtra(SettingError, ImportError):
     """An optional part is not installed."""
+
+
+class FileSetting(SettingError):
+    """A setting that stands in a file breaks its rule. It is named as it stands there, never as an option."""
 
 
 class NotDescribed(SettingError):

@@ -86,6 +86,40 @@ def test_a_backup_is_made_and_restored(tacit, plan):
     assert "visits" in tacit("collector", "surveys", "--store", "sqlite:///b.sqlite").out
 
 
+def test_a_restore_that_fails_leaves_no_store(tacit, plan, tmp_path):
+    tacit("collector", "survey", plan, "--survey", "visits")
+    tacit("collector", "backup", "kept")
+    (tmp_path / "kept" / "store.sqlite").write_bytes(b"damaged")
+    assert tacit("collector", "restore", "kept", "--store", "sqlite:///b.sqlite").code == 4
+    assert tacit("collector", "restore", "none", "--store", "sqlite:///b.sqlite").code == 4
+    assert [path.name for path in tmp_path.glob("b.sqlite*")] == []
+    assert tacit("collector", "restore", "kept").code == 4
+    assert "visits" in tacit("collector", "surveys").out  # one that was there stays
+
+
+def test_what_is_wrong_in_a_file_is_named_as_it_stands_there(tacit, plan, tmp_path):
+    for text, said in (
+        ('[surveys.visits]\nplan = "plan.toml"\nrelease_every = "hour"\n', "surveys.visits.release_every must be"),
+        ("most_bytes = 3\n", "tacit.toml: most_bytes must be"),
+    ):
+        (tmp_path / "tacit.toml").write_text(text)
+        ran = tacit("serve", "--config", "tacit.toml")
+        assert (ran.code, said in ran.err) == (2, True), ran.err
+        assert "--" not in ran.err
+    ran = tacit("serve", plan, "--release-every", "hour")
+    assert "--release-every must be" in ran.err
+
+
+def test_a_key_that_cannot_be_read_is_refused_before_anything_is_made(tacit, plan, tmp_path):
+    (tmp_path / "a.key").write_text("no key")
+    (tmp_path / "a.key").chmod(0o600)
+    for key in ("a.key", "none.key"):
+        ran = tacit("serve", plan, "--signing-key", key)
+        assert (ran.code, "started" in ran.err) == (4, False)
+        assert key in ran.err
+    assert not (tmp_path / "collector.sqlite").exists()
+
+
 def test_what_serve_is_told_wrongly_changes_nothing(tacit, plan, tmp_path):
     for words, said in (
         ([], "there is no survey yet"),

@@ -12,10 +12,12 @@ import pytest
 
 from service_worlds import NOON, TODAY, message, survey_of
 from tacit.errors import FormatError, SettingError
+from tacit.service import backup
 from tacit.service.backup import make_backup, restore_backup
 from tacit.service.mixing import close_due, report_file
 from tacit.service.store import Outcome, Store
 from tacit.service.tokens import Scope
+from tacit.service.watching import FALSE_ALARM, share_of
 
 SURVEY = survey_of(late=1)
 LATER = NOON + timedelta(days=2)
@@ -115,6 +117,34 @@ def test_a_restore_that_was_stopped_between_files_and_rows_goes_on(tmp_path):
         path.write_bytes(report_file(SURVEY, TODAY - 1, tmp_path / "collected").read_bytes())
         restore_backup(tmp_path / "backup", other, tmp_path / "again")
         assert other.n_reports(SURVEY) == 4
+
+
+def test_looks_after_a_restore_have_shares_of_false_alarms_of_their_own(tmp_path, monkeypatch):
+    """Looks after the backup was made are not known to it; what it gives out again must not be theirs."""
+    shares = []
+
+    def look(store):
+        shares.append(share_of(*store.next_look(SURVEY)))
+
+    with closing(Store(f"sqlite:///{tmp_path / 'a.sqlite'}")) as store:
+        store.add_survey(SURVEY)
+        look(store)
+        make_backup(store, tmp_path / "collected", tmp_path / "backup")
+        look(store)  # and the machine is lost
+    for name, second in (("b", 500), ("c", 501), ("d", 600)):
+        monkeypatch.setattr(backup, "_seconds", lambda second=second: second)
+        with closing(Store(f"sqlite:///{tmp_path / name}")) as other:
+            restore_backup(tmp_path / "backup", other, tmp_path / "again")
+            look(other)
+            look(other)
+            if name == "c":
+                make_backup(other, tmp_path / "again", tmp_path / "later")
+    monkeypatch.setattr(backup, "_seconds", lambda: 7)  # a clock that went back
+    with closing(Store(f"sqlite:///{tmp_path / 'e'}")) as other:
+        restore_backup(tmp_path / "later", other, tmp_path / "again")
+        assert other.next_look(SURVEY) == (502, 1)
+    assert len(set(shares)) == len(shares) == 8
+    assert sum(shares) < FALSE_ALARM
 
 
 @pytest.mark.slow

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import html
+import logging
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
@@ -170,8 +171,12 @@ def world(tmp_path):
 
 def test_closing_by_the_operator_publishes_and_who_may_see_it(world, tmp_path):
     page = "/surveys/visits/page"
-    assert world.post("/v1/surveys/visits/close", headers=world.admin).json() == {"n_closed": 17, "release": 1}
-    assert world.post("/v1/surveys/visits/close", headers=world.admin).json() == {"n_closed": 17, "release": None}
+    assert world.post("/v1/surveys/visits/close", headers=world.admin).json() == {
+        **{"n_closed": 17, "release": 1, "alarms": []}
+    }
+    assert world.post("/v1/surveys/visits/close", headers=world.admin).json() == {
+        **{"n_closed": 17, "release": None, "alarms": []}
+    }
     addresses = (RELEASES, f"{RELEASES}/1", f"{RELEASES}/1/page", page)
     assert [world.get(one).status_code for one in addresses] == [401] * 4
     assert b"/surveys/visits/page" not in world.get("/surveys/visits").content
@@ -186,6 +191,32 @@ def test_closing_by_the_operator_publishes_and_who_may_see_it(world, tmp_path):
     (tmp_path / "r.parquet").write_bytes(content)
     key = world.get("/v1/key").json()["key"]
     assert Release.read(tmp_path / "r.parquet", signed_by=key).checksum == listed["checksum"]
+
+
+def test_what_was_signed_goes_on_signed_or_not_at_all(world, tmp_path):
+    world.post("/v1/surveys/visits/close", headers=world.admin)
+    store = world.collector.store
+    with pytest.raises(SettingError, match=r"visits are signed, with the key .* and no signing_key is set"):
+        Collector(store, tmp_path / "collected")
+    counted(store, days=(TODAY + 2,), moment=NOON + timedelta(days=2))
+    closed(store, tmp_path / "collected", moment=NOON + timedelta(days=6))
+    unsigned = Publisher(store, tmp_path / "collected")  # another process, without the key
+    with pytest.raises(SettingError, match="signed"):
+        unsigned.publish_due(SURVEY, at_once=True)
+    assert len(store.shelf.all(SURVEY)) == 1
+    another = SigningKey.create(tmp_path / "another.key")
+    made = Publisher(store, tmp_path / "collected", another).publish_due(SURVEY, at_once=True)
+    assert made.signed_by == another.public
+
+
+def test_closing_by_hand_is_logged_and_answers_with_the_alarms(world, caplog):
+    world.collector.store.add_alarms(SURVEY, ["In a message: all reports are one and the same"])
+    with caplog.at_level(logging.INFO, "tacit.service"):
+        answer = world.post("/v1/surveys/visits/close", headers=world.admin).json()
+    assert answer["alarms"] == ["In a message: all reports are one and the same"]
+    logged = [(one.msg, one.tacit_fields) for one in caplog.records if one.name == "tacit.service"]
+    assert ("closed", {"survey": "visits", "periods": 2}) in logged
+    assert ("published", {"survey": "visits", "release": 1, "periods": TODAY + 1}) in logged
 
 
 def test_a_page_and_a_file_are_sent_once(world):

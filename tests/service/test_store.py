@@ -180,7 +180,7 @@ def test_refusals_add_up(store):
 
 def test_looks_have_numbers_of_their_own_and_alarms_are_kept_once(store):
     store.add_survey(SURVEY)
-    assert [store.next_look(SURVEY) for _ in range(3)] == [1, 2, 3]
+    assert [store.next_look(SURVEY) for _ in range(3)] == [(0, 1), (0, 2), (0, 3)]
     store.add_alarms(SURVEY, ["b", "a"])
     store.add_alarms(SURVEY, ["a"])
     assert store.alarms(SURVEY) == ["a", "b"]
@@ -192,11 +192,25 @@ def test_an_address_that_is_no_store_is_refused(url):
         Store(url)
 
 
-def test_a_store_that_cannot_be_reached_says_so_without_its_address(tmp_path):
-    with pytest.raises(Refused) as refused:
-        Store(f"postgresql://somebody:secret@/none?host={tmp_path}")
-    assert refused.value.reason is Reason.STORE
-    assert "secret" not in str(refused.value)
+def test_a_store_that_cannot_be_opened_says_what_is_wrong_with_it_and_no_password(tmp_path, postgres):
+    (tmp_path / "a.sqlite").write_bytes(b"no database" * 1000)
+    with sqlite3.connect(tmp_path / "b.sqlite") as connection:
+        connection.execute("CREATE TABLE alembic_version (version_num TEXT)")
+        connection.execute("INSERT INTO alembic_version VALUES ('9999')")
+    connection.close()
+    for url, said in (
+        (f"sqlite:///{tmp_path / 'a.sqlite'}", "a.sqlite, cannot be opened: file is not a database"),
+        (f"sqlite:///{tmp_path / 'none' / 'a.sqlite'}", "cannot be opened: unable to open database file"),
+        (f"sqlite:///{tmp_path / 'b.sqlite'}", "b.sqlite, was made by a newer version of Tacit"),
+        (f"postgresql://somebody:s3cret@/none?host={tmp_path}", "database none, cannot be opened: connection"),
+        (postgres.url("none_of_ours"), 'database "none_of_ours" does not exist'),
+        (postgres.url(password="s3cret"), "password authentication failed"),
+    ):
+        with pytest.raises(SettingError) as refused:
+            Store(url)
+        assert said in str(refused.value)
+        assert "s3cret" not in str(refused.value)
+        assert "send the same again" not in str(refused.value)
 
 
 def test_the_tables_after_all_migrations_are_those_of_the_schema(store):
@@ -217,10 +231,11 @@ def test_a_file_is_for_its_owner_alone(tmp_path):
 def test_nothing_in_the_tables_is_a_time_or_a_serial_number(tmp_path):
     """What is not there cannot be stolen: the columns are listed, and no row of SQLite has a hidden number."""
     assert {column.name for table in METADATA.sorted_tables for column in table.c} == {
-        *("id", "plan", "late", "is_open", "is_simulation", "n_closed", "n_looks"),
+        *("id", "plan", "late", "is_open", "is_simulation", "n_closed", "n_looks", "restored_at"),
         *("survey", "message", "bin", "reports", "n_reports", "statistics", "number", "reason", "n", "what"),
         *("name", "digest", "scope"),
         *("every", "is_public", "n_periods", "checksum", "file", "n_bytes", "page", "signed_by"),
+        *("title", "noun", "language"),
     }
     Store(f"sqlite:///{tmp_path / 'a.sqlite'}").close()
     with sqlite3.connect(tmp_path / "a.sqlite") as connection:

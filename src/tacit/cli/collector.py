@@ -9,21 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tacit.cli import collector_options as options
 from tacit.cli import console
 from tacit.cli.app import new_group
-from tacit.cli.collector_options import (
-    Config,
-    Late,
-    Open,
-    Public,
-    ReleaseEvery,
-    SurveyName,
-    check_installed,
-    made_survey,
-    opened_store,
-    say_tokens,
-    setting,
-)
 from tacit.errors import SettingError
 from tacit.service.settings import Settings, SurveySettings, read_settings
 
@@ -32,36 +20,43 @@ if TYPE_CHECKING:
 
 app = new_group("collector", no_args_is_help=True)
 
-StoreAddress = Annotated[str | None, setting("store")]
-Folder = Annotated[Path | None, setting("folder")]
+StoreAddress = Annotated[str | None, options.setting("store")]
+Folder = Annotated[Path | None, options.setting("folder")]
 
 
 @contextmanager
 def _opened(
     config: Path | None, store: str | None, folder: Path | None = None, *, may_be_new: bool = False
 ) -> Iterator[tuple[Store, Settings]]:
-    """The store of the settings; a file of SQLite that is not there is a wrong name, unless one is to be made."""
-    check_installed()
+    """Give the store of the settings. A file of SQLite that is not there is a wrong name, unless one is to be made."""
+    options.check_installed()
     settings, _ = read_settings(config, {"store": store, "folder": folder})
     path = Path(settings.store.removeprefix("sqlite:///"))
-    if settings.store.startswith("sqlite:///") and not may_be_new and not path.exists():
+    is_new = settings.store.startswith("sqlite:///") and not path.exists()
+    if is_new and not may_be_new:
         raise SettingError(f"there is no store at {path}. Name it: --store sqlite:///FILE, or --config FILE")
-    kept = opened_store(settings)
     try:
-        yield kept, settings
-    finally:
-        kept.close()
+        kept = options.opened_store(settings)
+        try:
+            yield kept, settings
+        finally:
+            is_new = is_new and not kept.n_rows()
+            kept.close()
+    except BaseException:
+        for one in (path, path.with_name(f"{path.name}-wal"), path.with_name(f"{path.name}-shm")) if is_new else ():
+            one.unlink(missing_ok=True)
+        raise
 
 
 @app.command("survey", no_args_is_help=True)
 def survey(
     plan: Annotated[Path, typer.Argument(metavar="PLAN", help="A plan, made by: tacit plan")],
-    survey: SurveyName = None,
-    late: Late = 1,
-    open_: Open = False,
-    release_every: ReleaseEvery = None,
-    public: Public = None,
-    config: Config = None,
+    survey: options.SurveyName = None,
+    late: options.Late = 1,
+    open_: options.Open = False,
+    release_every: options.ReleaseEvery = None,
+    public: options.Public = None,
+    config: options.Config = None,
     store: StoreAddress = None,
 ) -> None:
     """Make a survey from a plan, and show its first tokens once. A server that runs takes reports for it at once.
@@ -69,7 +64,7 @@ def survey(
     Example: [bold]tacit collector survey plan.toml --survey visits[/bold]
     """
     named = SurveySettings(survey or "", plan, late, open_, release_every, public)
-    made = made_survey(named)
+    made = options.made_survey(named)
     from tacit.service.starting import add_surveys, first_tokens, set_outlet
 
     with _opened(config, store, may_be_new=True) as (kept, _):
@@ -79,11 +74,11 @@ def survey(
             console.say(f"Survey {made.id} is there already, with the same plan and settings.")
             return
         console.say(f"Survey {made.id} is made.")
-        say_tokens(first_tokens(kept, made), made.id)
+        options.say_tokens(first_tokens(kept, made), made.id)
 
 
 @app.command("surveys")
-def surveys(config: Config = None, store: StoreAddress = None) -> None:
+def surveys(config: options.Config = None, store: StoreAddress = None) -> None:
     """List the surveys, with sums."""
     with _opened(config, store) as (kept, _):
         rows = [
@@ -99,7 +94,7 @@ def token(
     survey: Annotated[str | None, typer.Option(help="The survey it is for.", metavar="NAME")] = None,
     scope: Annotated[str, typer.Option(help="What it allows: write, read or admin.")] = "write",
     name: Annotated[str | None, typer.Option(help="By what it is listed and taken back.", metavar="NAME")] = None,
-    config: Config = None,
+    config: options.Config = None,
     store: StoreAddress = None,
 ) -> None:
     """Make a token, and show it once.
@@ -109,11 +104,11 @@ def token(
     from tacit.service.starting import new_token
 
     with _opened(config, store) as (kept, _):
-        say_tokens(*new_token(kept, scope, survey, name))
+        options.say_tokens(*new_token(kept, scope, survey, name))
 
 
 @app.command("tokens")
-def tokens(config: Config = None, store: StoreAddress = None) -> None:
+def tokens(config: options.Config = None, store: StoreAddress = None) -> None:
     """List the names of all tokens, and what they allow. No token is shown again."""
     with _opened(config, store) as (kept, _):
         rows = [[one.name, one.scope.value, one.survey] for one in kept.tokens.listed()]
@@ -123,7 +118,7 @@ def tokens(config: Config = None, store: StoreAddress = None) -> None:
 @app.command("revoke", no_args_is_help=True)
 def revoke(
     name: Annotated[str, typer.Argument(metavar="NAME", help="A name that tacit collector tokens lists.")],
-    config: Config = None,
+    config: options.Config = None,
     store: StoreAddress = None,
 ) -> None:
     """Take a token back. A server that runs refuses it a second later.
@@ -139,7 +134,7 @@ def revoke(
 @app.command("backup", no_args_is_help=True)
 def backup(
     to: Annotated[Path, typer.Argument(metavar="BACKUP", help="A folder that is not there yet.")],
-    config: Config = None,
+    config: options.Config = None,
     store: StoreAddress = None,
     folder: Folder = None,
 ) -> None:
@@ -157,7 +152,7 @@ def backup(
 @app.command("restore", no_args_is_help=True)
 def restore(
     backup: Annotated[Path, typer.Argument(metavar="BACKUP", help="A folder made by: tacit collector backup")],
-    config: Config = None,
+    config: options.Config = None,
     store: StoreAddress = None,
     folder: Folder = None,
 ) -> None:

@@ -43,7 +43,7 @@ Open = Annotated[bool, typer.Option("--open", help="Let anybody send reports, wi
 
 
 def setting(name: str) -> Any:
-    """The option of a setting. Its variable is read with the file, so that one place knows what comes first."""
+    """Return the option of a setting. Its variable is read with the file, so that one place knows what comes first."""
     return typer.Option(help=help_of(name), show_default=False)
 
 
@@ -54,7 +54,7 @@ def check_installed() -> None:
 
 
 def made_survey(named: SurveySettings) -> Survey:
-    """The survey of a plan's file; without a name it has the plan's."""
+    """Return the survey of a plan's file; without a name it has the plan's."""
     from tacit.collection.wire import MessageFormat
     from tacit.service.survey import Survey
 
@@ -63,6 +63,7 @@ def made_survey(named: SurveySettings) -> Survey:
 
 
 def opened_store(settings: Settings) -> Store:
+    """Return the store that settings name, its tables up to date."""
     from tacit.service.store import Store
 
     return Store(settings.store)

@@ -23,7 +23,7 @@ from rich.markup import escape
 
 from tacit._base.files import check_writable
 from tacit._base.rounding import percent, whole
-from tacit.errors import Remedy, SettingError, TacitError
+from tacit.errors import FileSetting, Remedy, SettingError, TacitError
 
 out: Final = Console(highlight=False, soft_wrap=True)
 err: Final = Console(stderr=True, highlight=False, soft_wrap=True)
@@ -299,7 +299,8 @@ def in_shell(problem: TacitError, options: Mapping[str, str] = MappingProxyType(
     """Return the message of an error in the words of the shell.
 
     ``options`` are those of the command that was called, by the names that Python has for them. A message that begins
-    with a setting, as ours do (``<setting> must be <rule>; got <setting>=<value>``), then begins with its option.
+    with a setting, as ours do (``<setting> must be <rule>; got <setting>=<value>``), then begins with its option. What
+    stands in a file keeps the name that it has there.
 
     >>> in_shell(SettingError("most_per_cell must be 1; got most_per_cell=0."), {"most_per_cell": "--most-per-cell"})
     '--most-per-cell must be 1; got --most-per-cell 0.'
@@ -310,6 +311,8 @@ def in_shell(problem: TacitError, options: Mapping[str, str] = MappingProxyType(
     words = problem.said(
         lambda remedy, names: REMEDIES[remedy].format(**{name: quote(value) for name, value in names.items()})
     )
+    if isinstance(problem, FileSetting):
+        return words
     named = {f"n_{name.removeprefix('expected_')}": option for name, option in options.items()} | dict(options)
     for name in named:
         # a word with an underscore is of Python wherever it stands; others may be plain English

@@ -8,21 +8,10 @@ from typing import Annotated
 
 import typer
 
+from tacit.cli import collector_options as options
 from tacit.cli import console
-from tacit.cli.collector_options import (
-    Config,
-    Late,
-    Open,
-    Public,
-    ReleaseEvery,
-    SurveyName,
-    check_installed,
-    made_survey,
-    opened_store,
-    say_tokens,
-    setting,
-)
 from tacit.errors import SettingError
+from tacit.release.signing import signing_key as signing_key_of
 from tacit.service.settings import SurveySettings, read_settings
 
 
@@ -31,21 +20,21 @@ def serve(
         Path | None,
         typer.Argument(metavar="[PLAN]", help="A plan, made by: tacit plan. Its survey is made if it is not there."),
     ] = None,
-    survey: SurveyName = None,
-    late: Late = 1,
-    open_: Open = False,
-    release_every: ReleaseEvery = None,
-    public: Public = None,
-    config: Config = None,
-    store: Annotated[str | None, setting("store")] = None,
-    folder: Annotated[Path | None, setting("folder")] = None,
-    signing_key: Annotated[Path | None, setting("signing_key")] = None,
-    host: Annotated[str | None, setting("host")] = None,
-    port: Annotated[int | None, setting("port")] = None,
-    most_bytes: Annotated[int | None, setting("most_bytes")] = None,
-    per_second: Annotated[float | None, setting("per_second")] = None,
-    close_every: Annotated[float | None, setting("close_every")] = None,
-    grace: Annotated[int | None, setting("grace")] = None,
+    survey: options.SurveyName = None,
+    late: options.Late = 1,
+    open_: options.Open = False,
+    release_every: options.ReleaseEvery = None,
+    public: options.Public = None,
+    config: options.Config = None,
+    store: Annotated[str | None, options.setting("store")] = None,
+    folder: Annotated[Path | None, options.setting("folder")] = None,
+    signing_key: Annotated[Path | None, options.setting("signing_key")] = None,
+    host: Annotated[str | None, options.setting("host")] = None,
+    port: Annotated[int | None, options.setting("port")] = None,
+    most_bytes: Annotated[int | None, options.setting("most_bytes")] = None,
+    per_second: Annotated[float | None, options.setting("per_second")] = None,
+    close_every: Annotated[float | None, options.setting("close_every")] = None,
+    grace: Annotated[int | None, options.setting("grace")] = None,
 ) -> None:
     """Collect randomized reports over the network, count each once, and answer questions about them.
 
@@ -53,7 +42,7 @@ def serve(
 
     Example: [bold]tacit serve plan.toml --survey visits[/bold]
     """
-    check_installed()
+    options.check_installed()
     given = {
         **{"store": store, "folder": folder, "host": host, "port": port, "most_bytes": most_bytes},
         **{"per_second": per_second, "close_every": close_every, "grace": grace, "signing_key": signing_key},
@@ -63,12 +52,13 @@ def serve(
         named = [*named, SurveySettings(survey or "", plan, late, open_, release_every, public)]
     elif survey is not None:
         raise SettingError("--survey names the survey of a plan. Name the plan too: tacit serve plan.toml")
-    surveys = [made_survey(one) for one in named]
+    surveys = [options.made_survey(one) for one in named]
+    signing_key_of(settings.signing_key)  # refused before a survey is made
     from tacit.service import serving
     from tacit.service.starting import add_surveys, first_tokens, set_outlet
     from tacit.service.tokens import Scope
 
-    kept = opened_store(settings)
+    kept = options.opened_store(settings)
     if not surveys and not kept.surveys():
         raise SettingError("there is no survey yet. Name a plan: tacit serve plan.toml")
     new = add_surveys(kept, surveys)
@@ -78,9 +68,9 @@ def serve(
         kept.tokens.configure_admin(settings.admin_token)
     if sys.stdout.isatty():
         if not kept.tokens.has_admin():
-            say_tokens({Scope.ADMIN: kept.tokens.new(Scope.ADMIN)})
+            options.say_tokens({Scope.ADMIN: kept.tokens.new(Scope.ADMIN)})
         for one in new:
-            say_tokens(first_tokens(kept, one), one.id)
+            options.say_tokens(first_tokens(kept, one), one.id)
     elif new or not kept.tokens.has_admin():
         # what is not a terminal is a log, and a log is kept
         console.say("No token is shown here, for this is no terminal. Make them with: tacit collector token")

@@ -186,7 +186,7 @@ def _signer(block: bytes) -> str:
 
 
 def _footer(content: bytes) -> int:
-    """Where the footer of a Parquet file begins."""
+    """Return where the footer of a Parquet file begins."""
     at = len(content) - _TAIL_BYTES - int.from_bytes(content[-_TAIL_BYTES:-4], "little")
     if not content.startswith(_END) or not content.endswith(_END) or at < len(_END):
         raise FormatError("no Parquet file, or a damaged one. Ask for it again.")

@@ -65,6 +65,7 @@ class Collector:
         self.ingest = Ingest(store, clock=clock)
         self.access = Access(store, self.settings)
         self.publisher = Publisher(store, folder, signing_key(self.settings.signing_key))
+        self.publisher.check_key()
         self.operator = Operator(store, self.access, self.ingest, folder, clock, self.publisher)
         self.administration = Administration(store, self.access)
         self.reading = Reading(store, self.access, folder)
@@ -143,12 +144,10 @@ class Collector:
             return
         for survey in surveys:
             try:
-                files = await run_in_threadpool(close_due, self.store, survey, self.clock(), self.folder)
+                await run_in_threadpool(close_due, self.store, survey, self.clock(), self.folder)
             except Exception as error:
                 log("not-closed", level=logging.ERROR, error=error, survey=survey.id, reason=reason_of(error).value)
             else:
-                if files:
-                    log("closed", survey=survey.id, periods=len(files))
                 await self._publish(survey)
         self._log_refusals()
 
@@ -160,12 +159,9 @@ class Collector:
     async def _publish(self, survey: Survey) -> None:
         """Publish what is due. What fails is tried again at the next look."""
         try:
-            made = await run_in_threadpool(self.publisher.publish_due, survey)
+            await run_in_threadpool(self.publisher.publish_due, survey)
         except Exception as error:
             log("not-published", level=logging.ERROR, error=error, survey=survey.id, reason=reason_of(error).value)
-        else:
-            if made is not None:
-                log("published", survey=survey.id, release=made.number, periods=made.n_periods)
 
     @asynccontextmanager
     async def running(self, _: Starlette) -> AsyncIterator[None]:

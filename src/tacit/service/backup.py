@@ -14,6 +14,7 @@ import shutil
 import tempfile
 from contextlib import closing
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
@@ -23,11 +24,12 @@ from tacit import __version__
 from tacit._base.files import make_folders, sync_folder, write_whole
 from tacit._base.reading import parse_json, reading
 from tacit.errors import FormatError, SettingError
-from tacit.service.schema import METADATA
+from tacit.service.schema import METADATA, SURVEY
 from tacit.service.store import Store
 
 _STORE, _FILES, _LIST = "store.sqlite", "collected", "backup.json"
 _FORMAT: Final = 1
+_FIRST: Final = datetime(2026, 1, 1, tzinfo=UTC)  # of the seconds of restores; no version before could restore
 _ROWS_AT_ONCE: Final = 100  # a row holds the reports of one message in one bin, 16 MiB at most and mostly far less
 
 
@@ -77,8 +79,13 @@ def restore_backup(backup: Path, store: Store, folder: Path) -> Copied:
         # opened from a copy: a store of an earlier version is brought up to date when it is opened
         shutil.copyfile(backup / _STORE, Path(scratch) / _STORE)
         with closing(Store(f"sqlite:///{Path(scratch) / _STORE}")) as kept, kept.snapshot() as rows:
-            n_rows = _copy_rows(rows, store)
+            n_rows = _copy_rows(rows, store, restored_at=_seconds())
     return Copied(n_rows, len(files))
+
+
+def _seconds() -> int:
+    """Return the seconds since 2026, before which nothing was restored."""
+    return max(1, int((datetime.now(UTC) - _FIRST).total_seconds()))
 
 
 def _checked(backup: Path) -> dict[str, Any]:
@@ -101,8 +108,11 @@ def _is_inside(name: str) -> bool:
     return parts[0] == _FILES and len(parts) > 1 and ".." not in parts
 
 
-def _copy_rows(rows: sa.Connection, to: Store) -> int:
-    """Copy all rows that a transaction sees, in one transaction; returns how many there are."""
+def _copy_rows(rows: sa.Connection, to: Store, *, restored_at: int | None = None) -> int:
+    """Copy all rows that a transaction sees, in one transaction; returns how many there are.
+
+    Surveys that are restored number their looks for poisoned reports again, with shares of false alarms of their own.
+    """
     n_rows = 0
     with to.writing() as connection:
         for table in METADATA.sorted_tables:
@@ -110,6 +120,10 @@ def _copy_rows(rows: sa.Connection, to: Store) -> int:
             for part in found.mappings().partitions():
                 connection.execute(sa.insert(table), [dict(row) for row in part])
                 n_rows += len(part)
+        if restored_at is not None:
+            # where the clock went back, the second after the last restore
+            later = sa.case((SURVEY.c.restored_at < restored_at, restored_at), else_=SURVEY.c.restored_at + 1)
+            connection.execute(sa.update(SURVEY).values(restored_at=later, n_looks=0))
     return n_rows
 
 

@@ -18,6 +18,7 @@ from tacit.collection.poisoning import tally_and_watch
 from tacit.collection.wire import ReportWriter
 from tacit.counts.provenance import Provenance
 from tacit.errors import FormatError
+from tacit.service.logs import log
 from tacit.service.store import Store
 from tacit.service.survey import Survey
 from tacit.service.watching import keep, share_of
@@ -30,7 +31,10 @@ def close_due(store: Store, survey: Survey, clock: datetime, folder: Path, *, un
     """
     n_through = 0 if until is None else survey.n_periods_through(until, clock)
     store.close_periods(survey, max(survey.taken(clock).start, n_through))
-    return mix(store, survey, folder)
+    files = mix(store, survey, folder)
+    if files:
+        log("closed", survey=survey.id, periods=len(files))
+    return files
 
 
 def mix(store: Store, survey: Survey, folder: Path) -> list[Path]:
@@ -70,7 +74,7 @@ def _mixed(store: Store, survey: Survey, period: int, folder: Path) -> Path | No
 def _check(store: Store, survey: Survey, period: int, path: Path) -> None:
     """Count the file again: what the store added up must be what its reports come to. Look for poisoned ones."""
     bins = survey.bins_of(period)
-    share = share_of(store.next_look(survey))
+    share = share_of(*store.next_look(survey))
     recounted, alarms = tally_and_watch([path], survey.plan, false_alarm=share)
     keep(store, survey, alarms, "a period")
     kept = store.tally(survey)

@@ -97,10 +97,11 @@ _SCHEMAS: Final[dict[str, Any]] = {
     },
     "Closed": {
         "type": "object",
-        "required": ["n_closed", "release"],
+        "required": ["n_closed", "release", "alarms"],
         "properties": {
             "n_closed": {"type": "integer", "minimum": 0},
             "release": {"type": ["integer", "null"]},
+            "alarms": {"type": "array", "items": _TEXT},
         },
     },
     "Answer": {

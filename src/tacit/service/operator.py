@@ -129,13 +129,17 @@ class Operator:
         return in_json(await run_in_threadpool(self._state, survey))
 
     async def close(self, request: Request) -> Response:
-        """Close the periods that are over, mix their reports, and publish a release of all that is closed."""
+        """Close the periods that are over, mix their reports, and publish a release of all that is closed.
+
+        The answer has the alarms of the survey, so that whoever publishes sees them.
+        """
         survey = await self.access.allowed_survey(request, Scope.ADMIN)
         until = request.query_params.get("until")
         await run_in_threadpool(close_due, self.store, survey, self.clock(), self.folder, until=until)
         made = await run_in_threadpool(self.publisher.publish_due, survey, at_once=True)
         n_closed = await run_in_threadpool(self.store.n_closed, survey)
-        return in_json({"n_closed": n_closed, "release": None if made is None else made.number})
+        alarms = await run_in_threadpool(self.store.alarms, survey)
+        return in_json({"n_closed": n_closed, "release": None if made is None else made.number, "alarms": alarms})
 
     async def health(self, request: Request) -> Response:
         """Whether the collector and its store answer."""

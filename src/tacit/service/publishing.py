@@ -17,9 +17,11 @@ from typing import Final
 from tacit._base.files import make_folders, write_whole
 from tacit.collection.tallying import estimate_tally
 from tacit.domain.step import floor
+from tacit.errors import SettingError
 from tacit.pages import make_page
 from tacit.release import Release, SigningKey
 from tacit.release.files import parquet_bytes
+from tacit.service.logs import log
 from tacit.service.refusals import Reason, Refused
 from tacit.service.shelf import Published
 from tacit.service.store import Store
@@ -37,6 +39,15 @@ class Publisher:
         self.store, self.key, self._folder = store, key, folder
         self._one_at_a_time = threading.Lock()
 
+    def check_key(self) -> None:
+        """Refuse to go on without a key where releases were signed: readers would not know what to think."""
+        if self.key is not None:
+            return
+        for survey in self.store.surveys():
+            newest = self.store.shelf.newest(survey)
+            if newest is not None:
+                _check_signed(survey, newest, self.key)
+
     def publish_due(self, survey: Survey, *, at_once: bool = False) -> Published | None:
         """Publish what is due and return it, or None. ``at_once`` also publishes before a month, say, is over."""
         with self._one_at_a_time:
@@ -53,6 +64,8 @@ class Publisher:
         tally = self.store.tally(survey, n_bins=survey.n_bins(n_periods))
         if not tally.n_reports:
             return None
+        if former is not None:
+            _check_signed(survey, former, self.key)
         replaced = None if former is None else Release.read(self._checked(survey, former.file, _FILE))
         made = Release.of(survey.plan, estimate_tally(tally, survey.plan), revises=replaced)
         content = parquet_bytes(made) if self.key is None else self.key.signed(parquet_bytes(made))
@@ -69,6 +82,7 @@ class Publisher:
         if not self.store.shelf.add(survey, published):
             self._forget(survey, published)
             return None
+        log("published", survey=survey.id, release=number, periods=n_periods)
         return published
 
     def _forget(self, survey: Survey, unpublished: Published) -> None:
@@ -103,6 +117,14 @@ class Publisher:
                 Reason.FAULT, "a file of this release is missing, or is not what was published. Restore a backup."
             )
         return path
+
+
+def _check_signed(survey: Survey, former: Published, key: SigningKey | None) -> None:
+    if former.signed_by and key is None:
+        raise SettingError(
+            f"releases of survey {survey.id} are signed, with the key {former.signed_by[:16]}…, and no signing_key is "
+            "set. Name its file, or that of a new key."
+        )
 
 
 def due(survey: Survey, every: str, n_closed: int, before: int) -> int:

@@ -3,8 +3,9 @@
 ``seen`` has the ids of all messages that were counted, and nothing else about them: they are random numbers, kept so
 that none counts twice. ``run`` has the reports of one message in one public bin, under a random number of its own that
 is not the message's; its rows go when their period closes. ``tally`` is the sum of the reports of a bin, and changes in
-the transaction that adds them. ``token`` has digests of tokens, each under a name. Rows of SQLite have
-no serial numbers (WITHOUT ROWID).
+the transaction that adds them. ``survey.restored_at`` is the second at which a backup was restored, from 2026 on, or 0;
+looks for poisoned reports are numbered again from there. ``token`` has digests of tokens, each under a name. Rows of
+SQLite have no serial numbers (WITHOUT ROWID).
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ SURVEY: Final = sa.Table(
     sa.Column("is_simulation", sa.Boolean, nullable=False),
     sa.Column("n_closed", sa.BigInteger, nullable=False),
     sa.Column("n_looks", sa.BigInteger, nullable=False),
+    sa.Column("restored_at", sa.BigInteger, nullable=False, server_default="0"),
     sqlite_with_rowid=False,
 )
 SEEN: Final = sa.Table(
@@ -99,6 +101,7 @@ OUTLET: Final = sa.Table(
     sa.Column("survey", _NAME, sa.ForeignKey("survey.id"), primary_key=True),
     sa.Column("every", _WORD, nullable=False),
     sa.Column("is_public", sa.Boolean, nullable=False),
+    *(sa.Column(name, _SENTENCE, nullable=False, server_default="") for name in ("title", "noun", "language")),
     sqlite_with_rowid=False,
 )
 RELEASE: Final = sa.Table(

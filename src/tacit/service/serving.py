@@ -26,12 +26,13 @@ def serve(store: Store, settings: Settings) -> None:
     """
     uvicorn = require("uvicorn", extra="service")
     make_folders(settings.folder)
+    collector = Collector(store, settings.folder, settings=settings)  # refuses a key that cannot be read, or is missing
     with _listening(settings.host, settings.port) as listening:
         write_logs(sys.stderr)
         log("started", version=__version__, surveys=len(store.surveys()))
         # no access log and no proxy headers: who asked is nobody's business
         config = uvicorn.Config(
-            make_app(Collector(store, settings.folder, settings=settings)),
+            make_app(collector),
             access_log=False,
             proxy_headers=False,
             server_header=False,

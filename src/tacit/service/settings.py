@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from tacit._base.reading import check_regular
 from tacit._base.validation import check_one_of
-from tacit.errors import SettingError
+from tacit.errors import FileSetting, SettingError
 
 _FILE: Final = "_file"
 _OF_A_SURVEY: Final = ("plan", "late", "open", "release_every", "public")
@@ -129,7 +129,7 @@ def read_settings(
     known = {one.name for one in fields(Settings)}
     known |= {one.name + _FILE for one in fields(Settings) if one.metadata["is_secret"]}
     if unknown := sorted(content.keys() - known):
-        raise SettingError(
+        raise FileSetting(
             f"{path}: there is no setting {unknown[0]!r}. The settings are: {', '.join(sorted(known))}, and surveys."
         )
     for one in fields(Settings):
@@ -160,14 +160,14 @@ def _in_file(one: Field[Any], content: Mapping[str, Any], path: Path | None) -> 
     found = content.get(one.name)
     if one.metadata["is_secret"] and path is not None and one.name + _FILE in content:
         if found is not None:
-            raise SettingError(f"{path}: {one.name} and {one.name}{_FILE} are both set. Leave one out.")
+            raise FileSetting(f"{path}: {one.name} and {one.name}{_FILE} are both set. Leave one out.")
         kept = content[one.name + _FILE]
         if not isinstance(kept, str):
-            raise SettingError(f"{path}: {one.name}{_FILE} must be text, the path of a file.")
+            raise FileSetting(f"{path}: {one.name}{_FILE} must be text, the path of a file.")
         found = _secret_in(path.parent / kept, f"{path}: {one.name}{_FILE}")
     if found is None:
         return None
-    return _from(path, _checked(one, found, f"{path}: {one.name}"))
+    return _from(path, _checked(one, found, f"{path}: {one.name}", FileSetting))
 
 
 def _from(path: Path | None, value: Any) -> Any:
@@ -179,12 +179,12 @@ def _from(path: Path | None, value: Any) -> Any:
     return value
 
 
-def _checked(one: Field[Any], value: Any, where: str) -> Any:
+def _checked(one: Field[Any], value: Any, where: str, kind_of_error: type[SettingError] = SettingError) -> Any:
     """Return a value as its setting has it; a wrong one is refused by name and rule, a secret one without it."""
     kind, limits = _kind_of(one), _range(one)
     rule = {int: "a whole number", float: "a number", str: "text", Path: "a path"}[kind]
     shown = "" if one.metadata["is_secret"] else f"; got {value!r}"
-    refusal = SettingError(f"{where} must be {rule}{f', {limits.lower()}' if limits else ''}{shown}. Change it there.")
+    refusal = kind_of_error(f"{where} must be {rule}{f', {limits.lower()}' if limits else ''}{shown}. Change it there.")
     if kind in (int, float):
         is_number = isinstance(value, int if kind is int else (int, float)) and not isinstance(value, bool)
         least, most = one.metadata["least"], one.metadata["most"]
@@ -240,12 +240,12 @@ def _content_of(path: Path) -> dict[str, Any]:
         return tomllib.loads(_text_of(path, "the settings"))
     except tomllib.TOMLDecodeError as problem:
         # its words name a place in the file, and at most one letter of it
-        raise SettingError(f"{path} is not in the form of TOML: {problem}. Mend it there.") from None
+        raise FileSetting(f"{path} is not in the form of TOML: {problem}. Mend it there.") from None
 
 
 def _surveys_of(content: Any, path: Path) -> list[SurveySettings]:
     if not isinstance(content, dict) or not all(isinstance(one, dict) for one in content.values()):
-        raise SettingError(f"{path}: surveys must be tables such as [surveys.visits].")
+        raise FileSetting(f"{path}: surveys must be tables such as [surveys.visits].")
     return [_survey_of(name, entry, path) for name, entry in content.items()]
 
 
@@ -253,9 +253,9 @@ def _survey_of(name: str, entry: Mapping[str, Any], path: Path) -> SurveySetting
     where = f"{path}: surveys.{name}"
     for key, value, is_right, rule in _rules_of(entry):
         if not is_right:
-            raise SettingError(f"{where}.{key} must be {rule}; got {value!r}. Change it there.")
+            raise FileSetting(f"{where}.{key} must be {rule}; got {value!r}. Change it there.")
     if unknown := sorted(entry.keys() - _OF_A_SURVEY):
-        raise SettingError(f"{where}: there is no setting {unknown[0]!r}. A survey has: {', '.join(_OF_A_SURVEY)}.")
+        raise FileSetting(f"{where}: there is no setting {unknown[0]!r}. A survey has: {', '.join(_OF_A_SURVEY)}.")
     return SurveySettings(
         name,
         path.parent / entry["plan"],

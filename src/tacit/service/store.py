@@ -14,6 +14,7 @@ from typing import Any, Final
 
 import numpy as np
 import sqlalchemy as sa
+from alembic.util import CommandError
 from numpy.typing import NDArray
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import SQLAlchemyError
@@ -32,6 +33,7 @@ from tacit.service.survey import Addition, Survey, is_name
 from tacit.service.tokens import Tokens
 
 _PATIENCE_SECONDS: Final = 30  # for another process to end its transaction; they take milliseconds
+_MOST_WORDS: Final = 300  # letters of what a database says: two sentences; the rest names no cause
 _PATIENT: Final = {"connect_timeout": "5", "tcp_user_timeout": "10000"}
 """Seconds until a server is given up that does not let us in, and milliseconds until one that went silent is. Twice as
 long, senders wait twice as long to hear that they must try again; half may be too short for a busy network."""
@@ -48,8 +50,11 @@ class Store:
         self.tokens = Tokens(self._begin, self._reading)
         self.shelf = Shelf(self._begin, self._reading, self._insert)
         self._writer = Writer(self._engine)
-        with self._as_refusals():
+        try:
             upgrade(self._engine)
+        except (SQLAlchemyError, self._driver_error, CommandError) as problem:
+            self._engine.dispose()
+            raise _unopened(self._engine.url, problem) from None
 
     def close(self) -> None:
         self._writer.close()
@@ -268,11 +273,26 @@ class Store:
             asked = sa.select(ALARM.c.what).where(ALARM.c.survey == survey.id).order_by(ALARM.c.what)
             return list(connection.execute(asked).scalars())
 
-    def next_look(self, survey: Survey) -> int:
-        """The number of a look for poisoned reports, from 1 on: each has a smaller share of false alarms."""
+    def next_look(self, survey: Survey) -> tuple[int, int]:
+        """Return when the survey was restored, and the number of a look for poisoned reports since then, from 1 on."""
         changed = sa.update(SURVEY).where(SURVEY.c.id == survey.id).values(n_looks=SURVEY.c.n_looks + 1)
         with self._begin() as connection:
-            return int(connection.execute(changed.returning(SURVEY.c.n_looks)).scalar_one())
+            row = connection.execute(changed.returning(SURVEY.c.restored_at, SURVEY.c.n_looks)).one()
+            return int(row.restored_at), int(row.n_looks)
+
+
+def _unopened(url: sa.URL, problem: Exception) -> SettingError:
+    """Say what is wrong with a store that cannot be opened, in the words of its database, which know no password."""
+    where = f"the database {url.database}" if url.drivername.startswith("postgresql") else str(url.database)
+    if isinstance(problem, CommandError):  # its tables are of a step that is not known here
+        return SettingError(f"the store, {where}, was made by a newer version of Tacit. Install that version.")
+    said = str(getattr(problem, "orig", None) or problem).strip() or type(problem).__name__
+    words = " ".join(said.split())[:_MOST_WORDS].rstrip(".?")
+    if url.password and str(url.password) in words:
+        words = type(problem).__name__
+    return SettingError(
+        f"the store, {where}, cannot be opened: {words}. Check its address, its permissions and that it runs."
+    )
 
 
 def _engine_of(url: str) -> sa.Engine:
