@@ -15,6 +15,7 @@
     ├── PlanError               a plan is damaged, or its thresholds do not give its epsilon
     │   └── PlanMismatch        two things made under different plans were put together
     ├── FormatError             a file of our own is damaged or newer than this version
+    │   └── DamagedMessage      bytes of a message were changed or lost on its way; send it again
     ├── AlreadyRandomized       the same events would be randomized again
     ├── AlreadyReleased         a finished release would draw its noise again
     ├── BudgetExhausted         a release costs more than its data set's budget still holds
@@ -173,6 +174,10 @@ class FormatError(TacitError):
     """A file of our own is damaged, or newer than this version can read."""
 
     exit_code = 4
+
+
+class DamagedMessage(FormatError):
+    """Bytes of a message were changed or lost on its way."""
 
 
 class AlreadyRandomized(TacitError):

@@ -98,15 +98,16 @@ def test_a_report_file_is_a_header_bins_numbers_reports_and_a_checksum(tally, tm
     assert not bits[:, 10:].any()
 
 
-def test_a_message_is_a_header_of_72_bytes_bins_numbers_and_reports():
+def test_a_message_is_a_header_of_72_bytes_bins_numbers_reports_and_a_checksum():
     device = tacit.mechanism_of(PLAN)
     reports = device.randomize(np.arange(20) % 10, randomness=tacit.SecureRandomness())
     message = encode_message(PLAN, np.repeat([3, 7], [12, 8]), reports, Provenance(PLAN.fingerprint))
     magic, version, flags, width, agreed, _, prior, n_bins, n_reports = struct.unpack_from("<8sHHI16s16sdQQ", message)
-    assert (magic, version, flags, width, prior) == (b"TACITMSG", 2, 0, reports.shape[1], 0)
+    assert (magic, version, flags, width, prior) == (b"TACITMSG", 3, 0, reports.shape[1], 0)
     assert (agreed.hex(), n_bins, n_reports) == (PLAN.fingerprint, 2, 20)
     assert np.frombuffer(message, "<i8", 4, offset=72).tolist() == [3, 7, 12, 8]
-    rows = np.frombuffer(message, np.uint8, offset=72 + 16 * n_bins).reshape(n_reports, width)
+    rows = np.frombuffer(message[:-8], np.uint8, offset=72 + 16 * n_bins).reshape(n_reports, width)
+    assert message[-8:] == hashlib.sha256(message[:-8]).digest()[:8]
     sent = [(3, int.from_bytes(row, "little")) for row in map(bytes, reports[:12])]
     sent += [(7, int.from_bytes(row, "little")) for row in map(bytes, reports[12:])]
     read = [int.from_bytes(row, "little") for row in map(bytes, rows)]

@@ -78,6 +78,8 @@ def _seeded(seed):
     [
         (b"", MESSAGE_TYPE, Reason.MALFORMED),
         (b"TACITMSG", MESSAGE_TYPE, Reason.MALFORMED),
+        (message(SURVEY, [TODAY])[:-9] + bytes(9), MESSAGE_TYPE, Reason.DAMAGED),
+        (message(SURVEY, [TODAY])[:-1], MESSAGE_TYPE, Reason.DAMAGED),
         (message(SURVEY, [TODAY]), "text/plain", Reason.MEDIA_TYPE),
         (message(SURVEY, [TODAY]), "", Reason.MEDIA_TYPE),
         (message(survey_of(epsilon=3.0), [TODAY]), MESSAGE_TYPE, Reason.OTHER_PLAN),

@@ -2,6 +2,7 @@
 
 import { refuse } from "./errors";
 import { secureRandomness } from "./randomness";
+import { sha256 } from "./sha256";
 
 /** Reports in any order, each with its public bin. */
 export interface Batch {
@@ -20,9 +21,11 @@ export interface MessageFormat {
 }
 
 const MAGIC = "TACITMSG";
-const VERSION = 2;
+const VERSION = 3;
 const ID_BYTES = 16;
 const HEADER_BYTES = 72;
+/** Of the SHA-256 of all other bytes, at the end. */
+const CHECKSUM_BYTES = 8;
 /** The largest epsilon that a label may state. */
 const MOST_EPSILON = 500;
 
@@ -51,7 +54,8 @@ export function encodeMessage(format: MessageFormat, batch: Batch, label: Messag
   const runs = new Map<number, number>();
   for (const i of order) runs.set(bins[i], (runs.get(bins[i]) ?? 0) + 1);
   const payload = HEADER_BYTES + 16 * runs.size;
-  const message = new Uint8Array(payload + reports.length * reportBytes);
+  const end = payload + reports.length * reportBytes;
+  const message = new Uint8Array(end + CHECKSUM_BYTES);
   const view = new DataView(message.buffer);
   message.set(new TextEncoder().encode(MAGIC));
   view.setUint16(8, VERSION, true);
@@ -64,6 +68,7 @@ export function encodeMessage(format: MessageFormat, batch: Batch, label: Messag
   view.setBigUint64(64, BigInt(reports.length), true);
   [...runs.keys(), ...runs.values()].forEach((n, i) => view.setBigInt64(HEADER_BYTES + 8 * i, BigInt(n), true));
   order.forEach((i, at) => message.set(reports[i], payload + at * reportBytes));
+  message.set(sha256(message.subarray(0, end)).subarray(0, CHECKSUM_BYTES), end);
   return message;
 }
 

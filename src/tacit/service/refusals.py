@@ -12,6 +12,7 @@ from http import HTTPStatus
 from typing import Any, Final
 
 from tacit.errors import (
+    DamagedMessage,
     FormatError,
     NoInterval,
     NotShown,
@@ -28,6 +29,7 @@ class Reason(Enum):
     """Why something is refused. The value is the last part of a problem's type, and the label of its counter."""
 
     MALFORMED = "malformed"
+    DAMAGED = "damaged"
     OTHER_PLAN = "other-plan"
     LABEL = "label"
     EMPTY = "empty"
@@ -51,6 +53,7 @@ class Reason(Enum):
 
 STATUS: Final = {
     Reason.MALFORMED: HTTPStatus.BAD_REQUEST,
+    Reason.DAMAGED: HTTPStatus.BAD_REQUEST,
     Reason.OTHER_PLAN: HTTPStatus.CONFLICT,
     Reason.LABEL: HTTPStatus.CONFLICT,
     Reason.EMPTY: HTTPStatus.BAD_REQUEST,
@@ -71,9 +74,11 @@ STATUS: Final = {
     Reason.STORE: HTTPStatus.SERVICE_UNAVAILABLE,
     Reason.FAULT: HTTPStatus.INTERNAL_SERVER_ERROR,
 }
-"""The status of each reason. Of these a client tries 429 and 503 again, with the same message, and no other."""
+"""The status of each reason. A client sends the same message again after 429, 503 and *damaged*; after 401 and 403 when
+its token is mended; after no other."""
 TITLES: Final = {
     Reason.MALFORMED: "Not a message of this survey",
+    Reason.DAMAGED: "Damaged on its way",
     Reason.OTHER_PLAN: "Made under another plan",
     Reason.LABEL: "Not the reports that this survey takes",
     Reason.EMPTY: "Nothing to count",
@@ -96,6 +101,7 @@ TITLES: Final = {
 }
 _REASONS: Final = (
     (PlanMismatch, Reason.OTHER_PLAN),
+    (DamagedMessage, Reason.DAMAGED),
     (FormatError, Reason.MALFORMED),
     (NotShown, Reason.NOT_SHOWN),
     (NoInterval, Reason.QUESTION),

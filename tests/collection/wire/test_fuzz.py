@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import struct
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -10,14 +12,14 @@ import pytest
 from small_worlds import days_and_places
 from tacit.collection.wire import MessageFormat, encode_message, tally_message
 from tacit.counts.provenance import Provenance
-from tacit.errors import FormatError, PlanMismatch
+from tacit.errors import DamagedMessage, FormatError, PlanMismatch
 from tacit.mechanisms.registry import MECHANISMS, mechanism_of, plan_for
 from tacit.randomness import SeededRandomness
 
 N_MESSAGES = 200_000
 N_AT_ONCE = 10_000
 COUNTED_ONE_IN = 16
-HEADER_BYTES = 56
+HEADER_BYTES = 72
 N_DAYS, N_PLACES = 30, 9
 
 
@@ -28,8 +30,13 @@ def messages_of(plan, n_reports, seed):
     return encode_message(plan, bins, reports, Provenance(plan.fingerprint, is_simulation=True))
 
 
+def sealed(message):
+    """Let the checksum at the end agree, as that of a forger does."""
+    return bytes(message[:-8]) + hashlib.sha256(message[:-8]).digest()[:8]
+
+
 class Damage:
-    """Ways to damage a message: anywhere, and where the reader looks."""
+    """Ways to damage a message: anywhere, and where the reader looks; three in four with a forger's checksum."""
 
     def __init__(self, seed, messages):
         self.rng = np.random.default_rng(seed)
@@ -41,7 +48,8 @@ class Damage:
         numbers = self.rng.integers(0, 1 << 62, (N_AT_ONCE, 4)).tolist()
         for which, *where in numbers:
             source = which // len(ways) % len(self.messages)
-            yield source, ways[which % len(ways)](bytearray(self.messages[source]), *where)
+            damaged = ways[which % len(ways)](bytearray(self.messages[source]), *where)
+            yield source, sealed(damaged) if where[2] >> 40 & 3 else damaged
 
     def flip(self, message, at, bit, more):
         message[at % len(message)] ^= 1 << bit % 8
@@ -66,12 +74,12 @@ class Damage:
         return message
 
     def field(self, message, which, value, small):
-        at, form = ((8, "<H"), (10, "<H"), (12, "<I"), (40, "<Q"), (48, "<Q"))[which % 5]
+        at, form = ((8, "<H"), (10, "<H"), (12, "<I"), (56, "<Q"), (64, "<Q"))[which % 5]
         struct.pack_into(form, message, at, (small % 70 if small % 2 else value) % (1 << 8 * struct.calcsize(form)))
         return message
 
     def run(self, message, which, value, small):
-        (n_bins,) = struct.unpack_from("<Q", message, 40)
+        (n_bins,) = struct.unpack_from("<Q", message, 56)
         at = HEADER_BYTES + 8 * (which % (2 * n_bins or 1))
         if at + 8 <= len(message):
             struct.pack_into("<q", message, at, small % 40 - 2 if small % 4 else value)
@@ -84,7 +92,7 @@ def test_damaged_messages_are_refused_or_read(seed):
     plans = [plan_for(days_and_places(N_DAYS, N_PLACES), epsilon=1.5, mechanism=name) for name in MECHANISMS]
     sources = [(plan, MessageFormat.of(plan), n) for plan in plans for n in (0, 1, 2, 30, 100)]
     messages = [messages_of(plan, n, seed + n) for plan, _, n in sources]
-    damage, outcomes = Damage(seed, messages), {"read": 0, "refused": 0, "foreign": 0, "counted": 0, "uncountable": 0}
+    damage, outcomes = Damage(seed, messages), Counter()
     for _ in range(N_MESSAGES // N_AT_ONCE):
         for source, data in damage.draw():
             plan, reader, _ = sources[source]
@@ -93,14 +101,15 @@ def test_damaged_messages_are_refused_or_read(seed):
             except PlanMismatch:
                 outcomes["foreign"] += 1
                 continue
-            except FormatError:
-                outcomes["refused"] += 1
+            except FormatError as refused:
+                outcomes["damaged" if isinstance(refused, DamagedMessage) else "refused"] += 1
                 continue
             outcomes["read"] += 1
             if outcomes["read"] % COUNTED_ONE_IN == 0:
                 outcomes[counted(batch, plan)] += 1
     # the damage reaches all of the reader
-    assert min(outcomes[kind] for kind in ("read", "refused", "foreign", "counted")) > N_MESSAGES // 500, outcomes
+    kinds = ("read", "refused", "damaged", "foreign", "counted")
+    assert min(outcomes[kind] for kind in kinds) > N_MESSAGES // 500, outcomes
 
 
 def counted(batch, plan):

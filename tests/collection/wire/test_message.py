@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import struct
 
 import numpy as np
@@ -15,7 +16,7 @@ from tacit.collection.wire import MessageFormat, ReportWriter, encode_message, p
 from tacit.counts.provenance import Provenance
 from tacit.counts.tally import Tally
 from tacit.domain import Domain, PlaceAxis, TimeAxis
-from tacit.errors import FormatError, PlanMismatch, SettingError
+from tacit.errors import DamagedMessage, FormatError, PlanMismatch, SettingError
 from tacit.mechanisms.local.memo import DeviceMemo
 from tacit.mechanisms.registry import MECHANISMS, mechanism_of, plan_for
 from tacit.privacy.cost import Cost
@@ -36,10 +37,15 @@ def drawn(n_reports, plan=PLAN, seed=1):
     return rng.integers(0, plan.n_public, n_reports), reports
 
 
+def sealed(content):
+    """A message whose checksum agrees, whoever made it."""
+    return content + hashlib.sha256(content).digest()[:8]
+
+
 def forged(message, **fields):
     names = ("magic", "version", "flags", "report_bytes", "plan", "id", "prior_epsilon", "n_bins", "n_reports")
     header = dict(zip(names, HEADER.unpack_from(message), strict=True)) | fields
-    return HEADER.pack(*header.values()) + message[HEADER.size :]
+    return sealed(HEADER.pack(*header.values()) + message[HEADER.size : -8])
 
 
 @given(st.integers(0, 300), st.integers(0, 99), st.booleans(), st.floats(0, 100))
@@ -69,14 +75,14 @@ def test_the_length_depends_on_the_plan_and_on_public_numbers_only(name):
     for cell, label in ((0, Provenance(plan.fingerprint)), (8, Provenance.of_reports(plan.fingerprint, True, 0.1))):
         reports = mechanism.randomize(np.full(7, cell), randomness=SeededRandomness(cell))
         lengths.add(len(encode_message(plan, np.array([0, 0, 0, 1, 1, 4, 4]), reports, label)))
-    assert lengths == {HEADER.size + 3 * 16 + 7 * mechanism.report_bytes}
+    assert lengths == {HEADER.size + 3 * 16 + 7 * mechanism.report_bytes + 8}
 
 
 def test_parsing_copies_nothing():
     message = bytearray(encode_message(PLAN, *drawn(1000), LABEL))
     batch = parse_message(message, PLAN)
     before = batch.reports[-1, -1]
-    message[-1] ^= 0xFF
+    message[-9] ^= 0xFF  # the last byte before the checksum
     assert batch.reports[-1, -1] == before ^ 0xFF
     assert not any(
         view.flags.writeable or view.flags.owndata for view in (batch.bins, batch.run_lengths, batch.reports)
@@ -111,19 +117,30 @@ MESSAGE = encode_message(PLAN, *drawn(40), LABEL)
 
 @pytest.mark.parametrize("keep", range(0, len(MESSAGE), 11))
 def test_a_truncated_message_is_refused(keep):
-    with pytest.raises(FormatError, match="nothing was counted"):
+    with pytest.raises(FormatError, match=r"(?i)nothing was counted"):
         parse_message(MESSAGE[:keep], PLAN)
+
+
+def test_no_flipped_bit_behind_the_version_is_missed():
+    for at in range(10, len(MESSAGE)):
+        for bit in range(8):
+            changed = bytearray(MESSAGE)
+            changed[at] ^= 1 << bit
+            with pytest.raises(DamagedMessage, match="checksum"):
+                parse_message(changed, PLAN)
 
 
 @pytest.mark.parametrize(
     ("message", "words"),
     [
-        (MESSAGE + b"\0", "cut short or added to"),
-        (MESSAGE + MESSAGE, "cut short or added to"),
+        (MESSAGE + b"\0", "checksum"),
+        (MESSAGE + MESSAGE, "checksum"),
+        (sealed(MESSAGE), "should have"),
         (b"", "not a message"),
         (b"TACITRPT" + MESSAGE[8:], "not a message"),
-        (forged(MESSAGE, version=3), "Install a newer Tacit"),
-        (forged(MESSAGE, version=1), "version 1"),
+        (forged(MESSAGE, version=4), "version 4; this Tacit reads 3. Update the receiver"),
+        (forged(MESSAGE, version=2), "version 2; this Tacit reads 3. Update the sender"),
+        (forged(MESSAGE, version=2)[:-8], "Update the sender"),  # as senders of version 2 made it
         (forged(MESSAGE, flags=3), "label"),
         (forged(MESSAGE, flags=1 << 15), "label"),
         (forged(MESSAGE, prior_epsilon=float("nan")), "label"),
@@ -131,9 +148,9 @@ def test_a_truncated_message_is_refused(keep):
         (forged(MESSAGE, prior_epsilon=-1.0), "label"),
         (forged(MESSAGE, report_bytes=0), "reports of 0 bytes"),
         (forged(MESSAGE, report_bytes=1), "reports of 1 bytes"),
-        (forged(MESSAGE, n_reports=41), "cut short"),
-        (forged(MESSAGE, n_reports=2**64 - 1), "cut short"),
-        (forged(MESSAGE, n_bins=2**64 - 1), "cut short"),
+        (forged(MESSAGE, n_reports=41), "should have"),
+        (forged(MESSAGE, n_reports=2**64 - 1), "should have"),
+        (forged(MESSAGE, n_bins=2**64 - 1), "should have"),
         # as many bytes, cut otherwise
         (forged(MESSAGE, n_bins=HEADER.unpack_from(MESSAGE)[7] - 3, n_reports=40 + 16), "bins"),
     ],
@@ -147,7 +164,8 @@ def with_runs(bins, lengths, n_reports=4):
     """A message of reports all zero, with these runs."""
     runs = np.array([*bins, *lengths], "<i8").tobytes()
     label = bytes.fromhex(PLAN.fingerprint)
-    return HEADER.pack(b"TACITMSG", 2, 0, 3, label, ID, 0.0, len(bins), n_reports) + runs + bytes(3 * n_reports)
+    header = HEADER.pack(b"TACITMSG", 3, 0, 3, label, ID, 0.0, len(bins), n_reports)
+    return sealed(header + runs + bytes(3 * n_reports))
 
 
 def test_forged_runs_start_from_ones_that_are_read():
