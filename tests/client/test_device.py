@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -111,6 +112,25 @@ def test_a_device_makes_no_more_reports_of_a_period_than_it_may_even_after_a_res
                 one.report("south", time=NOON)
         assert len(device.outbox) == 2
         device.report("south", time=datetime(2026, 11, 18, 12, tzinfo=UTC))
+
+
+def test_processes_that_share_a_folder_share_its_budget(tmp_path):
+    """Ten devices of one folder, each as another process would have it, report at a time."""
+    with peer() as server:
+        devices = [Device(server.url, tmp_path, per_period=3) for _ in range(10)]
+        together = threading.Barrier(10)
+
+        def reported(device):
+            together.wait()
+            try:
+                device.report("south", time=NOON)
+            except BudgetExhausted:
+                return False
+            return True
+
+        with ThreadPoolExecutor(10) as pool:
+            assert sum(pool.map(reported, devices)) == 3
+        assert len(devices[0].outbox) == 3
 
 
 def test_the_plan_is_fetched_once_and_a_weaker_one_is_never_taken(tmp_path):

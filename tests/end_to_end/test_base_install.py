@@ -44,13 +44,47 @@ with open("release.csv", encoding="utf-8-sig") as file:
 """
 
 
+CLIENT = """
+import json, threading
+from http.server import BaseHTTPRequestHandler, HTTPServer
+import tacit
+from tacit.client import Device
+
+domain = tacit.Domain(tacit.TimeAxis("2018-01-01", "year"), tacit.PlaceAxis.of(["north", "south", "west"]))
+plan = tacit.plan_for(domain, epsilon=1.0, mechanism="longitudinal")
+intake = {"plan": plan.fingerprint, "access": "allowed", "is_simulation": False, "first": 0, "last": 99}
+
+class Handler(BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.answer(json.dumps(intake).encode() if self.path.endswith("/intake") else plan.to_json().encode())
+    def do_POST(self):
+        self.rfile.read(int(self.headers["Content-Length"]))
+        self.answer(b"{}")
+    def answer(self, content):
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+    def log_message(self, *_):
+        pass
+
+server = HTTPServer(("127.0.0.1", 0), Handler)
+threading.Thread(target=server.serve_forever, daemon=True).start()
+device = Device(f"http://127.0.0.1:{server.server_port}/v1/surveys/visits", "device")
+device.report("south")
+print(device.send().n_counted)
+server.shutdown()
+server.server_close()
+"""
+
+
 @pytest.fixture(scope="module")
 def bare_python(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("bare") / "venv"
     venv.create(folder)
     python = folder / "bin" / "python"
-    # nothing but Tacit and what it needs; only the modules that are imported are compiled
-    install = ["install", "--quiet", "--disable-pip-version-check", "--no-compile", ROOT]
+    # nothing but Tacit, what it needs and a client's HTTP library; only the modules that are imported are compiled
+    install = ["install", "--quiet", "--disable-pip-version-check", "--no-compile", f"{ROOT}[client]"]
     subprocess.run([sys.executable, "-m", "pip", "--python", python, *install], check=True)
     return python
 
@@ -59,6 +93,12 @@ def test_the_base_install_is_enough_for_a_device(bare_python, tmp_path):
     ran = subprocess.run([bare_python, "-W", "error", "-c", DEVICE], capture_output=True, text=True, cwd=tmp_path)
     assert ran.returncode == 0, ran.stderr
     assert ran.stdout.split()[0] == "unary"
+
+
+def test_a_client_needs_one_library_more(bare_python, tmp_path):
+    ran = subprocess.run([bare_python, "-W", "error", "-c", CLIENT], capture_output=True, text=True, cwd=tmp_path)
+    assert ran.returncode == 0, ran.stderr
+    assert ran.stdout.split()[0] == "1"
 
 
 def test_the_command_line_of_the_base_install_says_what_to_install(bare_python, tmp_path):

@@ -7,6 +7,7 @@ import secrets
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -139,18 +140,24 @@ def test_an_open_survey_needs_none(tmp_path):
     store.close()
 
 
-def test_limits_on_size_and_rate(tmp_path):
+def test_limits_on_size_and_rate(tmp_path, monkeypatch):
+    """One message in ten seconds is the slowest rate that can be set."""
+    now = [100.0]
+    monkeypatch.setattr("tacit.service.access.time", SimpleNamespace(monotonic=lambda: now[0]))
     store = Store(f"sqlite:///{tmp_path / 'a.sqlite'}")
-    made = World(store, tmp_path, SURVEY, settings=Settings(most_bytes=200, per_second=0.0001))
-    made.collector.access._buckets[made.tokens[Scope.WRITE]] = made.collector.access.bucket("x")
-    made.collector.access._buckets[made.tokens[Scope.WRITE]].left = 2
-    made.collector.access._buckets[made.tokens[Scope.WRITE]].rate = 2
+    made = World(store, tmp_path, SURVEY, settings=Settings(most_bytes=1024, per_second=0.1))
     with made.client:
-        refused(made.send(bytes(201)), Reason.TOO_LARGE)
         assert made.send(message(SURVEY, [TODAY])).status_code == 200
+        now[0] += 2
         answer = made.send(message(SURVEY, [TODAY]))
         refused(answer, Reason.TOO_MANY)
-        assert int(answer.headers["retry-after"]) >= 1
+        assert answer.headers["retry-after"] == "8"
+        now[0] += 8
+        refused(made.send(bytes(1025)), Reason.TOO_LARGE)
+        now[0] += 10
+        assert made.send(message(SURVEY, [TODAY])).status_code == 200
+        made.collector.ingest.flush()
+        assert store.refusals(SURVEY) == {"too-large": 1, "too-many": 1}
     store.close()
 
 

@@ -87,6 +87,8 @@ def test_a_person_chooses_sends_and_sees_what_else_it_could_have_meant(chromium,
     survey = survey_of(Domain(TIME, PlaceAxis.of([f"town {n}" for n in range(17)]), kinds), is_open=True)
     with collector(f"sqlite:///{tmp_path / 'a.sqlite'}", tmp_path / "collected", survey) as (running, store, _):
         with shown(chromium, form_of(running), width=390) as (page, problems, sent):
+            page.click("#send")
+            assert page.locator("#place:invalid").count() == 1  # nothing is chosen beforehand, and nothing was sent
             page.select_option("#place", "town 3")
             page.select_option("#kind", "aid")
             page.click("button")
@@ -102,6 +104,8 @@ def test_a_person_chooses_sends_and_sees_what_else_it_could_have_meant(chromium,
             page.screenshot(path=tmp_path / "phone.png", full_page=True)
             page.reload()
             page.wait_for_selector("#form:not([hidden])")
+            page.select_option("#place", "town 3")
+            page.select_option("#kind", "aid")
             page.click("button")
             page.locator("#status", has_text="already").wait_for()
         assert store.tally(survey).n_reports == 1
@@ -114,6 +118,7 @@ def test_without_a_connection_the_report_waits_and_is_sent_later(chromium, tmp_p
     with collector(f"sqlite:///{tmp_path / 'a.sqlite'}", tmp_path / "collected", survey) as (running, store, _):
         with shown(chromium, form_of(running)) as (page, _, _sent):
             page.context.set_offline(True)
+            page.select_option("#place", "west")
             page.click("button")
             page.locator("#status", has_text="No connection").wait_for()
             assert store.tally(survey).n_reports == 0
@@ -133,12 +138,14 @@ def test_nothing_is_spent_without_a_valid_token_or_for_a_period_that_is_not_take
                 page.goto(f"about:blank{link}")
                 page.goto(form_of(running) + link)
                 page.wait_for_selector("#form:not([hidden])")
+                page.select_option("#place", "west")
                 page.click("#send")
                 page.locator("#status", has_text=words).wait_for()
                 assert page.evaluate("localStorage.getItem('tacit visits period')") is None
             page.goto("about:blank")
             page.goto(f"{form_of(running)}#token={token}")
             page.wait_for_selector("#form:not([hidden])")
+            page.select_option("#place", "west")
             page.route("**/reports", lambda route: route.fulfill(status=403, body="{}"))
             page.click("#send")
             page.locator("#status", has_text="waits on this device").wait_for()
@@ -149,6 +156,7 @@ def test_nothing_is_spent_without_a_valid_token_or_for_a_period_that_is_not_take
             assert store.tally(survey).n_reports == 1
             store.close_periods(survey, survey.now(datetime.now(UTC)) + 1)
             page.evaluate("localStorage.removeItem('tacit visits period')")
+            page.select_option("#place", "west")
             page.click("#send")
             page.locator("#status", has_text="no reports for this period").wait_for()
             assert page.evaluate("localStorage.getItem('tacit visits period')") is None

@@ -128,6 +128,22 @@ def _sweep(path: Path) -> None:
                     os.close(descriptor)
 
 
+@contextmanager
+def alone(path: Path) -> Iterator[None]:
+    """Hold a lock on a file that is there: whoever else asks for it waits."""
+    try:
+        import fcntl
+    except ImportError:  # a system without such locks: its owner must run one process at a time
+        yield
+        return
+    with path.open("r+b") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        try:
+            yield
+        finally:
+            fcntl.flock(file, fcntl.LOCK_UN)
+
+
 def _hold(descriptor: int) -> bool:
     """Lock an open file until it is closed, or return False if somebody else has."""
     try:

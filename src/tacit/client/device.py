@@ -19,7 +19,7 @@ from typing import Any, Final, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit._base.files import make_folders, write_whole
+from tacit._base.files import alone, make_folders, write_whole
 from tacit._base.reading import parse_json, read_document, reading
 from tacit._base.validation import check_at_least
 from tacit.client.intake import Intake
@@ -37,13 +37,15 @@ from tacit.randomness import Randomness, SecureRandomness
 _PLAN: Final = "plan.json"
 _SPENT: Final = "spent.json"
 _MEMO: Final = "memo.json"
+_LOCK: Final = "lock"
 
 
 class Device:
     """One device, or one station that reports single events.
 
     ``plan_id`` is the fingerprint that the device's maker agreed to; left out, the first plan that is fetched is kept
-    for ever. At most ``per_period`` reports are made of one period of time. One process at a time may use a folder.
+    for ever. At most ``per_period`` reports are made of one period of time. Processes that use one folder take turns,
+    on systems with locks on files.
     """
 
     def __init__(
@@ -63,8 +65,11 @@ class Device:
         self._per_period = per_period
         self._randomness = SecureRandomness() if randomness is None else randomness
         self._form = MessageFormat.of(self._agreed_plan(plan_id))
-        self._memo = self._own_memo()
-        self._spent = self._read_spent()
+        self._lock = self._folder / _LOCK
+        self._lock.touch(mode=0o600)
+        with alone(self._lock):
+            self._own_memo()  # a damaged one is refused before anything is reported
+        self._read_spent()
         self._intake: Intake | None = None
         self._asked_in: int | None = None
         self._ask()
@@ -94,9 +99,12 @@ class Device:
         period = int(bins[0]) if self._has_public_time else 0
         self._check_budget(period)
         self._check_taken(period)
-        self._spend(period)
-        message = self._form.randomize(bins, np.array([column]), randomness=self._randomness, memo=self._memo)
-        self.outbox.put(message, self._form.parse(message).id)
+        with alone(self._lock):
+            self._check_budget(period)  # another process may have reported meanwhile
+            self._spend(period)
+            memo = self._own_memo()
+            message = self._form.randomize(bins, np.array([column]), randomness=self._randomness, memo=memo)
+            self.outbox.put(message, self._form.parse(message).id)
 
     def send(self, **settings: Any) -> Sent:
         """Send all reports that wait (:meth:`Outbox.send`)."""
@@ -155,7 +163,7 @@ class Device:
             return {str(period): int(n) for period, n in found.items()}
 
     def _check_budget(self, period: int) -> None:
-        spent = self._spent.get(str(period), 0)
+        spent = self._read_spent().get(str(period), 0)
         if spent >= self._per_period:
             raise BudgetExhausted(
                 f"this device has made {spent} of {self._per_period} reports for the period. Nothing was reported."
@@ -163,9 +171,9 @@ class Device:
 
     def _spend(self, period: int) -> None:
         """Note a report before it is made: a crash in between loses it, and never makes two of it."""
-        changed = self._spent | {str(period): self._spent.get(str(period), 0) + 1}
+        spent = self._read_spent()
+        changed = spent | {str(period): spent.get(str(period), 0) + 1}
         write_whole(self._folder / _SPENT, json.dumps(changed).encode(), is_private=True)
-        self._spent = changed
 
 
 def _bins_of(axis: TimeAxis, moment: datetime) -> NDArray[np.int64]:

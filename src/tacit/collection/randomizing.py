@@ -22,7 +22,7 @@ import numpy as np
 from tacit._base.files import check_writable
 from tacit.collection.curating import digest_key, refusal_of
 from tacit.collection.wire.cell_counts import CellCounter, CellCounts, drawing_key, secret_key
-from tacit.collection.wire.reports import Pieces, write_reports
+from tacit.collection.wire.reports import Pieces, check_forgets, write_reports
 from tacit.counts.provenance import Provenance
 from tacit.errors import DataError, Remedy, SettingError, TacitError
 from tacit.events import BadRowSummary, DayDigest, EventBatch, Events
@@ -98,11 +98,7 @@ def randomize_events(
             f"user must be left out where reports are made; got user={events.columns.user!r}. "
             "A report protects one event, not all of a user's."
         )
-    if plan.unit == "device":
-        raise SettingError(
-            "the plan is for devices that remember their permanent answers; here all coins would be drawn again for "
-            "every event. Report from a DeviceMemo on each device, or make a plan with the unit event."
-        )
+    check_forgets(plan)
     if (ledger is None) == (seed is None):
         raise SettingError("real reports must be recorded, and a simulation must not be. Give a ledger, or a seed.")
     path = Path(path)

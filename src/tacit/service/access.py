@@ -5,9 +5,10 @@ Limits are for a token, or for a survey that needs none: an address or the numbe
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Final
 
 import msgspec
@@ -26,19 +27,21 @@ _MOST_KEPT: Final = 10_000  # tokens that are remembered, some megabytes; with m
 
 @dataclass(slots=True)
 class Bucket:
-    """So many messages at once, and as many again each second."""
+    """So many messages at once, one at least, and as many again each second."""
 
     rate: float
     left: float
-    at: float = field(default_factory=time.monotonic)
+    at: float
 
     def take(self) -> None:
         now = time.monotonic()
-        self.left = min(self.rate, self.left + (now - self.at) * self.rate)
+        self.left = min(max(1.0, self.rate), self.left + (now - self.at) * self.rate)
         self.at = now
         if self.left < 1:
             raise Refused(
-                Reason.TOO_MANY, "more messages came than are taken in a second. Wait a little.", retry_after=1
+                Reason.TOO_MANY,
+                "more messages came than are taken in a second. Wait a little.",
+                retry_after=math.ceil((1 - self.left) / self.rate),
             )
         self.left -= 1
 
@@ -87,7 +90,7 @@ class Access:
         if len(self._buckets) > _MOST_KEPT:
             self._buckets.clear()
         rate = self._settings.per_second
-        return self._buckets.setdefault(sender, Bucket(rate, rate))
+        return self._buckets.setdefault(sender, Bucket(rate, max(1.0, rate), time.monotonic()))
 
     async def body(self, request: Request) -> bytes:
         """The bytes of a request; no more than the limit is ever held."""

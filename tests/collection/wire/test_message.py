@@ -12,12 +12,20 @@ from hypothesis import strategies as st
 
 from small_worlds import days_and_places
 from tacit.collection.tallying import tally_reports
-from tacit.collection.wire import MessageFormat, ReportWriter, encode_message, parse_message, tally_message
+from tacit.collection.wire import (
+    MessageFormat,
+    RandomizingWriter,
+    ReportWriter,
+    encode_message,
+    parse_message,
+    tally_message,
+)
 from tacit.counts.provenance import Provenance
 from tacit.counts.tally import Tally
 from tacit.domain import Domain, PlaceAxis, TimeAxis
 from tacit.errors import DamagedMessage, FormatError, PlanMismatch, SettingError
 from tacit.mechanisms.local.memo import DeviceMemo
+from tacit.mechanisms.planner.repeated import plan_for_devices
 from tacit.mechanisms.registry import MECHANISMS, mechanism_of, plan_for
 from tacit.privacy.cost import Cost
 from tacit.privacy.guarantee import Guarantee
@@ -261,6 +269,13 @@ def test_events_become_a_message_whose_label_nobody_writes(name):
     secure = form.parse(form.randomize(days, places, randomness=SecureRandomness()))
     assert secure.provenance == Provenance(plan.fingerprint)
     assert form.tally(secure).reports.tolist() == [1, 0, 0, 0, 2]
+
+
+def test_no_report_file_is_written_for_devices_that_remember(tmp_path):
+    plan, _ = plan_for_devices(days_and_places(5, 9), epsilon=1.0)
+    assert plan.unit == "device"
+    with pytest.raises(SettingError, match="Report from a DeviceMemo"):
+        RandomizingWriter(tmp_path / "a.reports", plan, randomness=SecureRandomness())
 
 
 @pytest.mark.parametrize("name", [name for name, entry in MECHANISMS.items() if entry.is_repeated])

@@ -276,14 +276,14 @@ class RandomizingWriter:
     What it does not promise: it keeps no ledger, and its secret is gone with the process. A run that is stopped cannot
     be taken up, and running again draws further reports of the same events. Real events belong in a ledger first:
     :func:`tacit.collection.randomizing.randomize_events` does that, and resumes. A device that must forget each value
-    at once calls ``randomize`` of the plan's mechanism and sends a message
-    (:func:`tacit.collection.wire.encode_message`).
+    at once calls :meth:`tacit.collection.wire.MessageFormat.randomize`, with its memo where the mechanism remembers.
     """
 
     def __init__(self, path: str | Path, plan: Plan, *, randomness: Randomness, prior_epsilon: float = 0.0) -> None:
         self._path = Path(path)
         self._plan = plan
         self._mechanism = mechanism_of(plan)  # a plan that cannot be honoured is refused before any event is counted
+        check_forgets(plan)
         check_writable(self._path)
         self._secret = secret_key(randomness)
         self._provenance = Provenance.of_reports(plan.fingerprint, randomness.is_simulation, prior_epsilon)
@@ -303,6 +303,15 @@ class RandomizingWriter:
             counts = self._counter.counts()
             key = drawing_key(self._secret, self._plan.fingerprint, counts.digest())
             write_reports(self._path, self._mechanism, counts, key=key, provenance=self._provenance)
+
+
+def check_forgets(plan: Plan) -> None:
+    """Refuse a plan of devices that remember: no report file is drawn from memos."""
+    if plan.unit == "device":
+        raise SettingError(
+            "the plan is for devices that remember their permanent answers; here all coins would be drawn again for "
+            "every event. Report from a DeviceMemo on each device, or make a plan with the unit event."
+        )
 
 
 Pieces = Callable[[LocalRandomizer, CellCounts, bytes, Path], Iterator[NDArray[np.uint8]]]

@@ -31,7 +31,7 @@ import numpy as np
 
 from tacit._base.arrays import IntArray
 from tacit._base.fields import pack_array, text, whole, whole_numbers
-from tacit._base.files import check_writable, write_new, write_whole
+from tacit._base.files import alone, check_writable, write_new, write_whole
 from tacit._base.reading import parse_json, read_document, reading
 from tacit.domain import TimeAxis
 from tacit.errors import DataError, FormatError, PlanMismatch, Remedy, SettingError
@@ -258,7 +258,7 @@ class CounterFiles:
             if saved.state.position:
                 raise FormatError(f"there is no history at {self.history_path}. Restore it; nothing was counted.")
             write_new(self.history_path, head_of(saved.counter.stream))
-        with _alone(self.history_path):
+        with alone(self.history_path):
             saved = SavedState.read(self.state_path)  # it may have moved on while waiting
             yield self._agreed(saved)
 
@@ -378,22 +378,6 @@ def _forgotten(stream: Stream, position: int) -> int:
 
 def _next(stream: Stream, position: int) -> str:
     return "none: the counter has ended" if position >= stream.n_bins else stream.domain.time.label(position)
-
-
-@contextmanager
-def _alone(path: Path) -> Iterator[None]:
-    """Hold a lock on the history: whoever else adds waits."""
-    try:
-        import fcntl
-    except ImportError:  # a system without such locks: its owner must run one process at a time
-        yield
-        return
-    with path.open("r+b") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        try:
-            yield
-        finally:
-            fcntl.flock(file, fcntl.LOCK_UN)
 
 
 def record(

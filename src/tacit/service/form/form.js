@@ -115,8 +115,10 @@ export async function send() {
   return "Counted. Thank you.";
 }
 
+/** Nothing is chosen beforehand where there is a choice: whoever just taps the button would report the first name. */
 function options(select, names) {
-  select.replaceChildren(...names.map((name) => new Option(name, name)));
+  const none = names.length > 1 ? [new Option("Choose…", "")] : [];
+  select.replaceChildren(...none, ...names.map((name) => new Option(name, name)));
 }
 
 /** Which parts of an answer everybody may see. */
@@ -157,6 +159,7 @@ async function start() {
   at("place-row").hidden = plan.places.length < 2;
   at("kind-row").hidden = !plan.kinds;
   if (plan.kinds) options(at("kind"), plan.kinds);
+  at("kind").required = Boolean(plan.kinds);
   const n = plan.nPrivate;
   const most = Math.exp(plan.epsilon) / (Math.exp(plan.epsilon) + n - 1);
   at("agreement").textContent =
