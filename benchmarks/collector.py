@@ -2,6 +2,7 @@
 
     python benchmarks/collector.py              # PostgreSQL and SQLite; needs the environment of the tests
     python benchmarks/collector.py --singles 5  # single reports alone, five times, and the fastest of each
+    python benchmarks/collector.py --releasing  # single reports while a release of 90 places and 365 days is made
 
 The server and the senders share the machine, so figures are ratios of one run. Messages have 20,000 reports of 17
 places; single reports are JSON at 500 a second. Every count is checked against what was sent. PostgreSQL waits for the
@@ -25,7 +26,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -41,11 +42,14 @@ from tacit.mechanisms.registry import plan_for  # noqa: E402
 from tacit.randomness import SecureRandomness  # noqa: E402
 from tacit.service.app import MESSAGE_TYPE, Collector, make_app  # noqa: E402
 from tacit.service.commits import Outcome  # noqa: E402
+from tacit.service.making import Apart  # noqa: E402
 from tacit.service.settings import Settings  # noqa: E402
 from tacit.service.store import Store  # noqa: E402
 from tacit.service.survey import Survey  # noqa: E402
 
 SERVERS = {"discard": "parsed and forgotten", "ours": "counted", "rows": "rows, bare handler"}
+RELEASING = {"here": "in the same process", "apart": "in its own process"}
+ADMIN = "a" * 43
 N_PLACES = 17
 PER_MESSAGE = 20_000
 N_MESSAGES = 200
@@ -116,8 +120,53 @@ def serve(kind: str, database: str, port: int) -> None:
         store = (Forgetful if kind == "discard" else Store)(database)
         store.add_survey(survey())
         folder = Path(tempfile.mkdtemp())
-        app = make_app(Collector(store, folder, settings=Settings(per_second=1e9, close_every=3600)))
+        if kind in RELEASING:
+            store.tokens.configure_admin(ADMIN)
+            add_year(store)
+        apart = Apart() if kind == "apart" else None
+        app = make_app(Collector(store, folder, settings=Settings(per_second=1e9, close_every=3600), apart=apart))
     uvicorn.run(app, port=port, access_log=False, log_level="error")
+
+
+def add_year(store: Store) -> None:
+    """Make a survey of 90 places with a year of reports, 200 a day."""
+    places = PlaceAxis.of([f"place {number}" for number in range(90)])
+    today = datetime.now(UTC)
+    domain = Domain(TimeAxis(f"{today - timedelta(days=366):%Y-%m-%d}", "day"), places)
+    year = Survey("year", MessageFormat.of(plan_for(domain, epsilon=2.0)), late=400)
+    store.add_survey(year)
+    days = np.repeat(np.arange(365), 200)
+    data = year.form.randomize(days, np.arange(days.size) % 90, randomness=SecureRandomness())
+    store.add([year.addition(data, today)])
+    store.close_periods(year, 365)
+
+
+def while_releasing(kind: str, database: str) -> str:
+    """Time single reports before and while a release is made, and how long that took."""
+    port = free_port()
+    with served(kind, database, port):
+        one_by_one(port, 200)
+        before = one_by_one(port, N_SINGLE // 5)
+        took: list[float] = []
+
+        def release() -> None:
+            start = time.perf_counter()
+            connection = http.client.HTTPConnection("127.0.0.1", port, timeout=600)
+            connection.request("POST", "/v1/surveys/year/close", headers={"Authorization": f"Bearer {ADMIN}"})
+            answer = json.loads(connection.getresponse().read())
+            assert answer["release"] == 1, answer
+            took.append(time.perf_counter() - start)
+
+        thread, found = threading.Thread(target=release), []
+        thread.start()
+        while thread.is_alive():
+            found.append(one_by_one(port, N_SINGLE // 10))  # a second of them
+        thread.join()
+    median, high = np.median(found, axis=0)
+    return (
+        f"  made {RELEASING[kind]:20} in {took[0]:.1f} s; singles at {PER_SECOND}/s: p99 {before[1]:.1f} ms before, "
+        f"{high:.1f} ms (median {median:.1f} ms) meanwhile"
+    )
 
 
 @contextmanager
@@ -277,6 +326,7 @@ def main() -> None:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--serve", nargs=3, help=argparse.SUPPRESS)
     options.add_argument("--singles", type=int, default=0, metavar="N", help="time single reports alone, N times")
+    options.add_argument("--releasing", action="store_true", help="time single reports while a release is made")
     given = options.parse_args()
     if given.serve:
         serve(given.serve[0], given.serve[1], int(given.serve[2]))
@@ -292,6 +342,10 @@ def main() -> None:
                 return str(server.url(kind))
 
             print(f"{name}   {waits_for_disk(Path(folder))}")
+            if given.releasing:
+                for kind in RELEASING:
+                    print(while_releasing(kind, database(kind)), flush=True)
+                continue
             if given.singles:
                 singles(database, given.singles)
                 continue

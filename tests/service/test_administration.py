@@ -9,6 +9,7 @@ import pytest
 from service_worlds import TODAY, message, survey_of
 from tacit.service.app import MESSAGE_TYPE
 from tacit.service.refusals import Reason
+from tacit.service.shelf import Outlet
 from tacit.service.tokens import Scope
 
 SURVEY = survey_of(late=1)
@@ -34,6 +35,20 @@ def test_a_survey_is_made_while_the_server_runs_and_takes_reports_at_once(world)
     assert reason_of(post(world, "/v1/surveys", asked | {"late": 3})) == Reason.QUESTION.value
     listed = world.client.get("/v1/surveys", headers=world.headers(Scope.ADMIN)).json()["surveys"]
     assert [one["survey"] for one in listed] == ["calls", "visits"]
+
+
+def test_how_a_survey_is_published_is_set_over_http_as_in_a_file(world):
+    asked = {"name": "calls", "plan": json.loads(SURVEY.plan.to_json()), "open": True}
+    shown = {"release_every": "week", "public": True, "title": "Appels", "noun": "appel/appels", "language": "fr"}
+    assert post(world, "/v1/surveys", asked | shown).json()["is_new"]
+    calls = world.store.survey("calls")
+    assert world.store.shelf.outlet(calls) == Outlet("week", True, "Appels", "appel/appels", "fr")
+    post(world, "/v1/surveys", asked | {"public": False, "title": "Calls"})
+    assert world.store.shelf.outlet(calls) == Outlet("week", False, "Calls", "appel/appels", "fr")
+    for wrong in ({"release_every": "hour"}, {"language": "xx"}, {"noun": "calls"}, {"public": 1}):
+        answer = post(world, "/v1/surveys", asked | {"name": "new"} | wrong)
+        assert (answer.status_code, reason_of(answer)) == (400, Reason.QUESTION.value)
+    assert {one.id for one in world.store.surveys()} == {"calls", "visits"}
 
 
 def changed_plan():

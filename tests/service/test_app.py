@@ -168,7 +168,7 @@ def filled(world, n=4000):
     refused(world.get("counts"), Reason.NOT_SHOWN)
     world.clock.now = NOON + timedelta(days=2)
     answer = world.client.post("/v1/surveys/visits/close", headers=world.headers(Scope.ADMIN))
-    assert answer.json() == {"n_closed": TODAY + 1, "release": 1}
+    assert answer.json() == {"n_closed": TODAY + 1, "release": 1, "alarms": world.store.alarms(SURVEY)}
 
 
 def test_counts_answers_releases_and_tallies_of_closed_periods_agree(world, tmp_path):

@@ -5,18 +5,23 @@ from __future__ import annotations
 import hashlib
 import html
 import logging
+import os
+import re
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
+from urllib.parse import urljoin
 
+import numpy as np
 import pytest
 from starlette.testclient import TestClient
 
 from service_worlds import NOON, TODAY, message, survey_of
-from tacit.collection.wire import MessageFormat
+from tacit.collection.wire import MessageFormat, ReportFile
 from tacit.domain import Domain, PlaceAxis, TimeAxis
 from tacit.errors import SettingError
 from tacit.mechanisms.registry import plan_for
+from tacit.randomness import SecureRandomness
 from tacit.release import Release, SigningKey
 from tacit.service.app import Collector, make_app
 from tacit.service.mixing import close_due
@@ -141,6 +146,75 @@ def test_stopped_before_its_row_a_release_is_made_again(store, tmp_path, monkeyp
     assert publisher.page(SURVEY, made)
 
 
+def test_files_that_nobody_published_go_after_a_day(store, tmp_path, monkeypatch):
+    """A process that was killed between its files and its row, and one that is just about to write the row."""
+    counted(store)
+    closed(store, tmp_path)
+    publisher, folder = Publisher(store, tmp_path), tmp_path / "visits" / "releases"
+    assert publisher.sweep(SURVEY) == 0
+    with monkeypatch.context() as stopped:
+        stopped.setattr(store.shelf, "add", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            publisher.publish_due(SURVEY, at_once=True)
+    orphans = [*folder.iterdir(), folder / ".x.parquet.0f.part"]
+    orphans[-1].write_bytes(b"half")
+    (folder / "notes.txt").write_text("of the operator")
+    made = publisher.publish_due(SURVEY, at_once=True)  # the same bytes, or others
+    kept = {folder / f"{made.file.hex()}.parquet", folder / f"{made.page.hex()}.html", folder / "notes.txt"}
+    assert publisher.sweep(SURVEY) == 0  # they are young
+    for path in folder.iterdir():
+        os.utime(path, (1e9, 1e9))
+    assert publisher.sweep(SURVEY) == len(set(orphans) - kept) >= 1
+    assert set(folder.iterdir()) == kept
+
+
+def test_a_page_has_the_title_the_noun_and_the_language_of_its_survey(store, tmp_path):
+    counted(store)
+    closed(store, tmp_path)
+    words = Outlet("never", True, title="Voyages à Besançon", noun="voyage/voyages", language="fr")
+    store.shelf.set_outlet(SURVEY, words)
+    assert store.shelf.outlet(SURVEY) == words
+    publisher = Publisher(store, tmp_path)
+    page = publisher.page(SURVEY, publisher.publish_due(SURVEY, at_once=True)).decode()
+    assert '<html lang="fr"' in page
+    assert "<title>Voyages à Besançon</title>" in html.unescape(page)
+    assert "voyages" in page
+    assert ">Répondre sans rien révéler</a>" in page
+    for wrong in ({"language": "xx"}, {"noun": "trips"}, {"title": "t" * 301}):
+        with pytest.raises(SettingError, match=next(iter(wrong))):
+            Outlet(**wrong)
+
+
+def test_a_survey_that_hides_the_time_is_one_period_which_is_published_at_its_end(store, tmp_path):
+    days = TimeAxis.between("2026-11-16", "2026-11-18")
+    plan = plan_for(Domain(days, PlaceAxis.of(["a", "b"])), epsilon=2.0, private=("time", "place"))
+    survey = Survey("visits", MessageFormat.of(plan), late=0)
+    store.add_survey(survey)
+    message = survey.form.randomize(np.array([0, 1, 2, 2]), np.array([0, 1, 1, 0]), randomness=SecureRandomness())
+    store.add([survey.addition(message, NOON)])
+    world = Collector(store, tmp_path, clock=lambda: moment[0])
+    moment = [datetime(2026, 11, 18, 23, tzinfo=UTC)]
+    with TestClient(make_app(world)) as client:
+        admin = {"Authorization": f"Bearer {store.tokens.new(Scope.ADMIN)}"}
+        close = "/v1/surveys/visits/close"
+        assert client.post(close, headers=admin).json() == {"n_closed": 0, "release": None, "alarms": []}
+        (shown,) = client.get("/v1/operator", headers=admin).json()["surveys"]
+        assert (shown["open_periods"], shown["last_closed"]) == (["all"], None)
+        assert client.post(f"{close}?until=2026-11-16", headers=admin).status_code == 400
+        moment[0] = datetime(2026, 11, 19, 1, tzinfo=UTC)
+        assert client.post(close, headers=admin).json() == {"n_closed": 1, "release": 1, "alarms": []}
+        (shown,) = client.get("/v1/operator", headers=admin).json()["surveys"]
+        assert (shown["open_periods"], shown["last_closed"]) == ([], "all")
+        reader = {"Authorization": f"Bearer {store.tokens.new(Scope.READ, 'visits')}"}
+        (listed,) = client.get(RELEASES, headers=reader).json()["releases"]
+        assert (listed["first"], listed["last"], listed["n_periods"]) == ("2026-11-16", "2026-11-18", 1)
+        assert client.get(listed["page"], headers=reader).status_code == 200
+    path = tmp_path / "visits" / "00000000.reports"
+    assert ReportFile.open(path).n_reports == 4
+    (tmp_path / "r.parquet").write_bytes(Publisher(store, tmp_path).content(survey, store.shelf.newest(survey)))
+    assert Release.read(tmp_path / "r.parquet").domain.time.n_bins == 3
+
+
 def test_how_a_survey_is_published_can_be_changed_later(store):
     store.add_survey(SURVEY)
     assert store.shelf.outlet(SURVEY) == Outlet("month", False)
@@ -183,7 +257,7 @@ def test_closing_by_the_operator_publishes_and_who_may_see_it(world, tmp_path):
     assert [world.get(one, headers=world.reader).status_code for one in addresses] == [200] * 4
     world.collector.store.shelf.set_outlet(SURVEY, Outlet("month", True))
     assert [world.get(one).status_code for one in addresses] == [200] * 4
-    assert b'<a href="/surveys/visits/page">' in world.get("/surveys/visits").content
+    assert b'<a href="visits/page">' in world.get("/surveys/visits").content
     (listed,) = world.get(RELEASES).json()["releases"]
     assert (listed["first"], listed["last"], listed["signed_by"]) == ("2026-11-01", "2026-11-17", world.key.public)
     content = world.get(listed["release"]).content
@@ -245,6 +319,57 @@ def test_a_file_that_was_changed_is_not_served(world, tmp_path):
     assert (answer.status_code, "not what was published" in answer.json()["detail"]) == (500, True)
     path.unlink()
     assert world.get(f"{RELEASES}/1", headers=world.reader).status_code == 500
+
+
+def test_all_links_of_all_pages_hold_behind_a_proxy_that_adds_to_the_address(world):
+    world.post("/v1/surveys/visits/close", headers=world.admin)
+    world.collector.store.shelf.set_outlet(SURVEY, Outlet("month", True))
+    before, found = "http://testserver/counts", set()
+    for address in ("/surveys/visits", "/operator", "/surveys/visits/page", "/surveys/visits/1"):
+        text = world.get(address).text
+        for link in re.findall(r'<(?:a|link|script)[^>]* (?:href|src)="([^"#:]+)"', text):
+            leads_to = urljoin(f"{before}{address}", html.unescape(link))
+            assert leads_to.startswith(f"{before}/"), (address, link)
+            assert world.get(leads_to.removeprefix(before)).status_code == 200, (address, link)
+            found.add(leads_to.removeprefix(before))
+    assert {"/surveys/visits/1.parquet", "/surveys/visits/page", "/surveys/visits", "/form/form.js"} <= found
+    moved = world.get(f"{RELEASES}/1/page", follow_redirects=False)
+    assert moved.status_code == 308
+    assert urljoin(f"{before}{RELEASES}/1/page", moved.headers["location"]) == f"{before}/surveys/visits/1"
+    assert world.get("/surveys/visits/1.parquet").content == world.get(f"{RELEASES}/1").content
+
+
+def test_a_person_opens_a_page_that_is_not_public_with_a_form(world):
+    """The token goes into no address, and the cookie opens no more than the token does."""
+    world.post("/v1/surveys/visits/close", headers=world.admin)
+    page, person = "/surveys/visits/page", {"Accept": "text/html,*/*;q=0.8"}
+    assert world.get(page).headers["content-type"] == "application/problem+json"
+    for address in (page, "/surveys/visits/1"):
+        asked = world.get(address, headers=person)
+        assert (asked.status_code, asked.headers["content-type"]) == (401, "text/html; charset=utf-8")
+        assert "<form method=post action=page>" in asked.text
+        assert "no-store" in asked.headers["cache-control"]
+    token = world.reader["Authorization"].removeprefix("Bearer ")
+    wrong = world.post(page, data={"token": "x" * 43}, headers=person)
+    assert (wrong.status_code, "does not open" in wrong.text, "set-cookie" in wrong.headers) == (403, True, False)
+    assert "x" * 43 not in wrong.text
+    assert world.post(page, data={}, headers=person).status_code == 401
+    let_in = world.post(page, data={"token": token}, headers=person, follow_redirects=False)
+    assert (let_in.status_code, let_in.headers["location"]) == (303, "page")
+    cookie = let_in.headers["set-cookie"]
+    assert {"HttpOnly", "SameSite=lax", "Secure"} <= set(cookie.split("; "))
+    assert "Path" not in cookie
+    kept = {"Cookie": f"tacit-read={token}"}
+    opens = (page, "/surveys/visits/1", "/surveys/visits/1.parquet")
+    assert [world.get(one, headers=kept).status_code for one in opens] == [200] * 3
+    assert token not in world.get(page, headers=kept).text
+    assert world.get("/v1/surveys/visits/counts", headers=kept).status_code == 401
+    assert world.post("/v1/surveys/visits/reports", headers=kept).status_code == 401
+    store = world.collector.store
+    (name,) = [one.name for one in store.tokens.listed() if one.scope is Scope.READ]
+    store.tokens.revoke(name)
+    world.collector.access._allowed.clear()  # a second later
+    assert world.get(page, headers=kept | person).status_code == 403
 
 
 @pytest.mark.parametrize("number", ["0", "2", "-1", "x", "1.0", "9" * 9, "9" * 30, "9" * 5000, "%D9%A1"])

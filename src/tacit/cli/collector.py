@@ -12,6 +12,7 @@ import typer
 from tacit.cli import collector_options as options
 from tacit.cli import console
 from tacit.cli.app import new_group
+from tacit.cli.options import Noun, Title
 from tacit.errors import SettingError
 from tacit.service.settings import Settings, SurveySettings, read_settings
 
@@ -56,6 +57,9 @@ def survey(
     open_: options.Open = False,
     release_every: options.ReleaseEvery = None,
     public: options.Public = None,
+    title: Title = None,
+    noun: Noun = None,
+    language: options.Language = None,
     config: options.Config = None,
     store: StoreAddress = None,
 ) -> None:
@@ -63,7 +67,7 @@ def survey(
 
     Example: [bold]tacit collector survey plan.toml --survey visits[/bold]
     """
-    named = SurveySettings(survey or "", plan, late, open_, release_every, public)
+    named = SurveySettings(survey or "", plan, late, open_, release_every, public, title, noun, language)
     made = options.made_survey(named)
     from tacit.service.starting import add_surveys, first_tokens, set_outlet
 

@@ -10,6 +10,7 @@ import typer
 
 from tacit._base.extras import require
 from tacit.cli import console
+from tacit.cli.options import known_language
 from tacit.cli.sources import agreed_plan
 from tacit.service.settings import Settings, SurveySettings, help_of
 
@@ -37,6 +38,14 @@ Public = Annotated[
     bool | None,
     typer.Option(
         "--public/--not-public", help="Whether releases and pages need no token (default: as it was, else they do)."
+    ),
+]
+Language = Annotated[
+    str | None,
+    typer.Option(
+        help="The language of its pages: en or fr (default: as it was, else en).",
+        metavar="LANGUAGE",
+        callback=known_language,
     ),
 ]
 Open = Annotated[bool, typer.Option("--open", help="Let anybody send reports, without a token.")]

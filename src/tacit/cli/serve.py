@@ -10,6 +10,7 @@ import typer
 
 from tacit.cli import collector_options as options
 from tacit.cli import console
+from tacit.cli.options import Noun, Title
 from tacit.errors import SettingError
 from tacit.release.signing import signing_key as signing_key_of
 from tacit.service.settings import SurveySettings, read_settings
@@ -25,6 +26,9 @@ def serve(
     open_: options.Open = False,
     release_every: options.ReleaseEvery = None,
     public: options.Public = None,
+    title: Title = None,
+    noun: Noun = None,
+    language: options.Language = None,
     config: options.Config = None,
     store: Annotated[str | None, options.setting("store")] = None,
     folder: Annotated[Path | None, options.setting("folder")] = None,
@@ -49,7 +53,7 @@ def serve(
     }
     settings, named = read_settings(config, given)
     if plan is not None:
-        named = [*named, SurveySettings(survey or "", plan, late, open_, release_every, public)]
+        named = [*named, SurveySettings(survey or "", plan, late, open_, release_every, public, title, noun, language)]
     elif survey is not None:
         raise SettingError("--survey names the survey of a plan. Name the plan too: tacit serve plan.toml")
     surveys = [options.made_survey(one) for one in named]

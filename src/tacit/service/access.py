@@ -69,9 +69,12 @@ class Access:
             return survey.id
         return await self.check_token(request, Scope.WRITE, survey.id)
 
-    async def check_token(self, request: Request, scope: Scope, survey_id: str) -> str:
+    async def check_token(self, request: Request, scope: Scope, survey_id: str, *, kept: str | None = None) -> str:
+        """Return the token of a request, which must allow it; a browser may have ``kept`` one for pages."""
         kind, _, token = request.headers.get("authorization", "").partition(" ")
         if kind.lower() != "bearer" or not token:
+            token = kept or ""
+        if not token:
             raise Refused(Reason.NO_TOKEN, f"this needs {scope.words}. Send: Authorization: Bearer TOKEN")
         key = token, scope, survey_id
         if self._allowed.get(key, 0.0) < time.monotonic():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
@@ -15,7 +16,8 @@ from tacit.plan import Plan
 from tacit.service.access import Access, in_json
 from tacit.service.logs import log
 from tacit.service.refusals import Reason, Refused
-from tacit.service.starting import add_surveys, first_tokens, new_token
+from tacit.service.settings import SurveySettings
+from tacit.service.starting import add_surveys, first_tokens, new_token, set_outlet
 from tacit.service.store import Store
 from tacit.service.survey import Survey
 from tacit.service.tokens import EVERY_SURVEY, Scope
@@ -28,6 +30,12 @@ class NewSurvey(msgspec.Struct, forbid_unknown_fields=True):
     plan: dict[str, Any]
     late: int = 1
     open: bool = False
+    release_every: str | None = None
+    """How the survey is published, as in a file of settings. Of one that is there, what is left out stays as it is."""
+    public: bool | None = None
+    title: str | None = None
+    noun: str | None = None
+    language: str | None = None
 
 
 class NewToken(msgspec.Struct, forbid_unknown_fields=True):
@@ -64,17 +72,20 @@ class Administration:
         return in_json({"surveys": [{"survey": one.id, "plan": one.form.plan_id} for one in found]})
 
     async def add_survey(self, request: Request) -> Response:
-        """Make a survey, and show its first tokens once. If it is there with the same settings, nothing changes."""
+        """Make a survey, and show its first tokens once. Of one that is there, only how it is published can change."""
         await self._check(request)
         asked = await self._asked(request, NewSurvey)
 
         def made() -> dict[str, Any]:
             form = MessageFormat.of(Plan.from_dict(asked.plan))
             survey = Survey(asked.name, form, asked.late, asked.open)
+            shown = asked.release_every, asked.public, asked.title, asked.noun, asked.language
+            settings = SurveySettings(asked.name, Path(), asked.late, asked.open, *shown)
             new = add_surveys(self.store, [survey])
+            set_outlet(self.store, survey, settings)
             tokens = first_tokens(self.store, survey) if new else {}
-            shown = {scope.value: token for scope, token in tokens.items()}
-            return {"survey": survey.id, "is_new": bool(new), "tokens": shown}
+            made = {scope.value: token for scope, token in tokens.items()}
+            return {"survey": survey.id, "is_new": bool(new), "tokens": made}
 
         answer = await run_in_threadpool(made)
         log("survey-made" if answer["is_new"] else "survey-there", survey=answer["survey"])

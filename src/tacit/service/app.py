@@ -28,6 +28,7 @@ from tacit.service.access import Access, in_json
 from tacit.service.administration import Administration
 from tacit.service.ingest import Ingest
 from tacit.service.logs import log
+from tacit.service.making import Apart, make_here
 from tacit.service.mixing import close_due
 from tacit.service.openapi import document
 from tacit.service.operator import Operator
@@ -59,12 +60,14 @@ class Collector:
         folder: Path,
         *,
         settings: Settings | None = None,
+        apart: Apart | None = None,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         self.store, self.folder, self.settings, self.clock = store, folder, settings or Settings(), clock
+        self._apart = apart
         self.ingest = Ingest(store, clock=clock)
         self.access = Access(store, self.settings)
-        self.publisher = Publisher(store, folder, signing_key(self.settings.signing_key))
+        self.publisher = Publisher(store, folder, signing_key(self.settings.signing_key), apart or make_here)
         self.publisher.check_key()
         self.operator = Operator(store, self.access, self.ingest, folder, clock, self.publisher)
         self.administration = Administration(store, self.access)
@@ -160,6 +163,7 @@ class Collector:
         """Publish what is due. What fails is tried again at the next look."""
         try:
             await run_in_threadpool(self.publisher.publish_due, survey)
+            await run_in_threadpool(self.publisher.sweep, survey)
         except Exception as error:
             log("not-published", level=logging.ERROR, error=error, survey=survey.id, reason=reason_of(error).value)
 
@@ -169,6 +173,8 @@ class Collector:
         try:
             yield
         finally:
+            if self._apart is not None:
+                self._apart.stop()  # a release that is being made is made again after the next start
             for task in tasks:
                 task.cancel()
             for task in tasks:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from tacit import __version__
+from tacit._base.languages import LANGUAGES
 from tacit.collection.wire.message import ID_BYTES
 from tacit.service.refusals import STATUS
 from tacit.service.settings import EVERY
@@ -44,6 +45,10 @@ _SCHEMAS: Final[dict[str, Any]] = {
             "plan": {"type": "object"},
             "late": {"type": "integer", "minimum": 0},
             "open": {"type": "boolean"},
+            "release_every": {"enum": [*EVERY, None]},
+            "public": {"type": ["boolean", "null"]},
+            **{key: {"type": ["string", "null"]} for key in ("title", "noun")},
+            "language": {"enum": [*LANGUAGES, None]},
         },
     },
     "NewToken": {
@@ -115,6 +120,16 @@ _SCHEMAS: Final[dict[str, Any]] = {
 }
 
 
+_TOKEN_FORM: Final = {
+    "required": True,
+    "content": {
+        "application/x-www-form-urlencoded": {
+            "schema": {"type": "object", "required": ["token"], "properties": {"token": {"type": "string"}}}
+        }
+    },
+}
+
+
 def document() -> dict[str, Any]:
     """Return the document."""
     levels = [_query(name) for name in ("by", "place", "kind")]
@@ -179,8 +194,17 @@ def document() -> dict[str, Any]:
                 [_SURVEY, number],
                 get=_unless_known("One release.", kind="application/vnd.apache.parquet"),
             ),
-            f"{one}/releases/{{number}}/page": _on([_SURVEY, number], get=_unless_known("The page of one release.")),
-            "/surveys/{survey}/page": _on([_SURVEY], get=_newest_page()),
+            f"{one}/releases/{{number}}/page": _on([_SURVEY, number], get=_moved("Where its page is.", "308")),
+            "/surveys/{survey}/{number}.parquet": _on(
+                [_SURVEY, number],
+                get=_unless_known("The same release, beside its page.", kind="application/vnd.apache.parquet"),
+            ),
+            "/surveys/{survey}/{number}": _on([_SURVEY, number], get=_for_people("The page of one release.")),
+            "/surveys/{survey}/page": _on(
+                [_SURVEY],
+                get=_for_people("The page of the newest release.", "404"),
+                post=_moved("Open the pages of a survey in this browser.", "303") | {"requestBody": _TOKEN_FORM},
+            ),
             "/v1/key": {"get": _done("The public key of signed releases.", schema="Key", access=None)},
             f"{one}/state": _on([_SURVEY], get=_done("Sums for the operator.", access="admin")),
             f"{one}/close": _on(
@@ -229,9 +253,18 @@ def _unless_known(summary: str, *, kind: str = "text/html") -> dict[str, Any]:
     return found | {"responses": found["responses"] | {"304": {"description": "What you have is what there is."}}}
 
 
-def _newest_page() -> dict[str, Any]:
-    """The public page; where there is none yet, people are told so in words."""
-    found = _unless_known("The page of the newest release.")
-    nothing = {"description": "Nothing is published yet, or there is no such survey."}
-    content = {**_PROBLEM["content"], "text/html": {}}
-    return found | {"responses": found["responses"] | {"404": nothing | {"content": content}}}
+def _for_people(summary: str, *more: str) -> dict[str, Any]:
+    """A page; where it needs a token, or there is none yet, people are told so in words."""
+    return _told_people(_unless_known(summary), "401", "403", *more)
+
+
+def _moved(summary: str, status: str) -> dict[str, Any]:
+    """An operation that answers with another address."""
+    found = _told_people(_done(summary, access="public"), "401", "403")
+    others = {code: answer for code, answer in found["responses"].items() if code != "200"}
+    return found | {"responses": others | {status: {"description": "There."}}}
+
+
+def _told_people(found: dict[str, Any], *statuses: str) -> dict[str, Any]:
+    told = {**_PROBLEM, "content": {**_PROBLEM["content"], "text/html": {}}}
+    return found | {"responses": found["responses"] | dict.fromkeys(statuses, told)}

@@ -1,6 +1,7 @@
 """The addresses of what a survey has published: its releases, their pages, and the key that they are signed with.
 
-Releases of a public survey are for everybody; those of any other need the token to read.
+Releases of a public survey are for everybody; those of any other need the token to read. A browser that has none is
+shown a form that asks for it.
 """
 
 from __future__ import annotations
@@ -13,9 +14,10 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from tacit.pages.embedding import policy_of
+from tacit.service import letting_in
 from tacit.service.access import Access, in_json
 from tacit.service.publishing import Publisher
-from tacit.service.refusals import Reason, Refused
+from tacit.service.refusals import STATUS, Reason, Refused
 from tacit.service.shelf import Outlet, Published
 from tacit.service.store import Store
 from tacit.service.survey import Survey
@@ -44,8 +46,11 @@ class Outlets:
         return [
             Route(one, self.releases),
             Route(f"{one}/{{number}}", self.release),
-            Route(f"{one}/{{number}}/page", self.page),
+            Route(f"{one}/{{number}}/page", self.moved),
             Route("/surveys/{survey}/page", self.newest_page),
+            Route("/surveys/{survey}/page", self.let_in, methods=["POST"]),
+            Route("/surveys/{survey}/{number}.parquet", self.release),
+            Route("/surveys/{survey}/{number}", self.page),
             Route("/v1/key", self.key),
         ]
 
@@ -66,13 +71,25 @@ class Outlets:
 
     async def page(self, request: Request) -> Response:
         """The page of one release."""
-        survey, outlet = await self._readable(request)
+        try:
+            survey, outlet = await self._readable(request)
+        except Refused as refused:
+            return _asked(request, refused)
         found = await self._found(request, survey)
         return await self._file(request, survey, found, "text/html", _cached(found.page, _FOREVER, outlet))
 
+    async def moved(self, request: Request) -> Response:
+        """Where the page of a release is: beside that of its survey, so that the links in both lead to the same."""
+        survey, number = request.path_params["survey"], number_of(request.path_params["number"])
+        await self.access.survey(request)
+        return Response(status_code=308, headers={"Location": f"../../../../../surveys/{survey}/{number}"})
+
     async def newest_page(self, request: Request) -> Response:
         """The page of the newest release, at an address that stays."""
-        survey, outlet = await self._readable(request)
+        try:
+            survey, outlet = await self._readable(request)
+        except Refused as refused:
+            return _asked(request, refused)
         found = await run_in_threadpool(self.store.shelf.newest, survey)
         if found is None:
             headers = {
@@ -82,6 +99,16 @@ class Outlets:
             return Response(_NOTHING_YET, 404, headers, "text/html")
         return await self._file(request, survey, found, "text/html", _cached(found.page, _NEWEST, outlet))
 
+    async def let_in(self, request: Request) -> Response:
+        """Let a browser in that sends the token to read."""
+        survey = await self.access.survey(request)
+        token = letting_in.token_in(await self.access.body(request))
+        try:
+            await self.access.check_token(request, Scope.READ, survey.id, kept=token)
+        except Refused as refused:
+            return _asked(request, refused)
+        return letting_in.opened(request, token)
+
     async def key(self, request: Request) -> Response:
         """The public key that releases are signed with."""
         if self.publisher.key is None:
@@ -89,11 +116,11 @@ class Outlets:
         return in_json({"algorithm": "Ed25519", "key": self.publisher.key.public})
 
     async def link(self, survey: Survey) -> str | None:
-        """The address of a survey's page, for whoever needs no token to open it."""
+        """The address of a survey's page as its form sees it, for whoever needs no token to open it."""
 
         def found() -> str | None:
             is_public = self.store.shelf.outlet(survey).is_public
-            return f"/surveys/{survey.id}/page" if is_public and self.store.shelf.newest(survey) else None
+            return f"{survey.id}/page" if is_public and self.store.shelf.newest(survey) else None
 
         return await run_in_threadpool(found)
 
@@ -102,7 +129,8 @@ class Outlets:
         survey = await self.access.survey(request)
         outlet = await run_in_threadpool(self.store.shelf.outlet, survey)
         if not outlet.is_public:
-            await self.access.check_token(request, Scope.READ, survey.id)
+            kept = request.cookies.get(letting_in.COOKIE)
+            await self.access.check_token(request, Scope.READ, survey.id, kept=kept)
         return survey, outlet
 
     async def _found(self, request: Request, survey: Survey) -> Published:
@@ -133,6 +161,14 @@ def number_of(text: str) -> int:
     return int(text)
 
 
+def _asked(request: Request, refused: Refused) -> Response:
+    """Ask a person for the token; a program is refused in its own words."""
+    if refused.reason not in (Reason.NO_TOKEN, Reason.NO_RIGHT) or not letting_in.wants_page(request):
+        raise refused
+    said = letting_in.ASKED if refused.reason is Reason.NO_TOKEN else letting_in.WRONG
+    return letting_in.form(said, STATUS[refused.reason])
+
+
 def _cached(digest: bytes, how_long: str, outlet: Outlet) -> dict[str, str]:
     whose = "public" if outlet.is_public else "private"
     return {"ETag": f'"{digest.hex()}"', "Cache-Control": f"{whose}, {how_long}"}
@@ -152,5 +188,5 @@ def _described(survey: Survey, published: Published) -> dict[str, Any]:
         "n_bytes": published.n_bytes,
         "signed_by": published.signed_by or None,
         "release": address,
-        "page": f"{address}/page",
+        "page": f"/surveys/{survey.id}/{published.number}",
     }

@@ -9,34 +9,33 @@ same one, the row of the first holds.
 from __future__ import annotations
 
 import hashlib
-import tempfile
 import threading
+import time
 from pathlib import Path
 from typing import Final
 
 from tacit._base.files import make_folders, write_whole
-from tacit.collection.tallying import estimate_tally
 from tacit.domain.step import floor
 from tacit.errors import SettingError
-from tacit.pages import make_page
-from tacit.release import Release, SigningKey
-from tacit.release.files import parquet_bytes
+from tacit.release import SigningKey
 from tacit.service.logs import log
+from tacit.service.making import DOWNLOAD, REPORT_HERE, Make, Order, make_here
 from tacit.service.refusals import Reason, Refused
 from tacit.service.shelf import Published
 from tacit.service.store import Store
 from tacit.service.survey import Survey
 
 _FILE, _PAGE = ".parquet", ".html"
-_REPORT_HERE: Final = "Report without telling"
-_DOWNLOAD: Final = "This release as a file"
+ORPHAN_SECONDS: Final = 86_400
+"""The age of a file without a row at which it is deleted: a day, and no release takes so long to make. With an hour, a
+process that was stopped and goes on could publish a file that is gone."""
 
 
 class Publisher:
     """What makes releases and finds their files: a store, a folder, and the key that they are signed with."""
 
-    def __init__(self, store: Store, folder: Path, key: SigningKey | None = None) -> None:
-        self.store, self.key, self._folder = store, key, folder
+    def __init__(self, store: Store, folder: Path, key: SigningKey | None = None, make: Make = make_here) -> None:
+        self.store, self.key, self._folder, self._make = store, key, folder, make
         self._one_at_a_time = threading.Lock()
 
     def check_key(self) -> None:
@@ -66,17 +65,25 @@ class Publisher:
             return None
         if former is not None:
             _check_signed(survey, former, self.key)
-        replaced = None if former is None else Release.read(self._checked(survey, former.file, _FILE))
-        made = Release.of(survey.plan, estimate_tally(tally, survey.plan), revises=replaced)
-        content = parquet_bytes(made) if self.key is None else self.key.signed(parquet_bytes(made))
         number = 1 if former is None else former.number + 1
+        outlet = self.store.shelf.outlet(survey)
+        order = Order(
+            survey.plan.to_json(),
+            tally,
+            None if former is None else self._checked(survey, former.file, _FILE),
+            # seen from the survey's page and from that of a release, wherever a proxy puts them
+            {REPORT_HERE: f"../{survey.id}", DOWNLOAD: f"{number}{_FILE}"},
+            *(outlet.title, outlet.noun, outlet.language),
+        )
+        made = self._make(order)
+        content = made.file if self.key is None else self.key.signed(made.file)
         published = Published(
             number=number,
             n_periods=n_periods,
             checksum=made.checksum,
             file=self._kept(survey, content, _FILE),
             n_bytes=len(content),
-            page=self._kept(survey, _page_of(made, survey, number), _PAGE),
+            page=self._kept(survey, made.page, _PAGE),
             signed_by="" if self.key is None else self.key.public,
         )
         if not self.store.shelf.add(survey, published):
@@ -92,6 +99,23 @@ class Publisher:
             if digest not in kept:
                 self._path(survey, digest, ending).unlink(missing_ok=True)
 
+    def sweep(self, survey: Survey) -> int:
+        """Delete old files that no release refers to, and return how many there were.
+
+        Whoever was stopped before its row left them. Young ones may be of a process that is about to publish them.
+        """
+        kept = {digest.hex() for one in self.store.shelf.all(survey) for digest in (one.file, one.page)}
+        before = time.time() - ORPHAN_SECONDS
+        folder, n_deleted = self._folder_of(survey), 0
+        for path in sorted(folder.iterdir()) if folder.is_dir() else ():
+            is_ours = path.suffix in (_FILE, _PAGE) or path.name.endswith(".part")
+            if is_ours and path.stem not in kept and path.is_file() and path.stat().st_mtime < before:
+                path.unlink(missing_ok=True)
+                n_deleted += 1
+        if n_deleted:
+            log("swept", survey=survey.id, files=n_deleted)
+        return n_deleted
+
     def content(self, survey: Survey, published: Published) -> bytes:
         """Return the file of a release, which must be what was published."""
         return self._checked(survey, published.file, _FILE).read_bytes()
@@ -101,7 +125,10 @@ class Publisher:
         return self._checked(survey, published.page, _PAGE).read_bytes()
 
     def _path(self, survey: Survey, digest: bytes, ending: str) -> Path:
-        return self._folder / survey.id / "releases" / f"{digest.hex()}{ending}"
+        return self._folder_of(survey) / f"{digest.hex()}{ending}"
+
+    def _folder_of(self, survey: Survey) -> Path:
+        return self._folder / survey.id / "releases"
 
     def _kept(self, survey: Survey, content: bytes, ending: str) -> bytes:
         digest = hashlib.sha256(content).digest()
@@ -143,12 +170,3 @@ def due(survey: Survey, every: str, n_closed: int, before: int) -> int:
         if floor(starts[stop].item(), every) != floor(starts[stop - 1].item(), every):
             return stop
     return before
-
-
-def _page_of(release: Release, survey: Survey, number: int) -> bytes:
-    links = {
-        _REPORT_HERE: f"/surveys/{survey.id}",
-        _DOWNLOAD: f"/v1/surveys/{survey.id}/releases/{number}",
-    }
-    with tempfile.TemporaryDirectory() as folder:
-        return make_page(release, Path(folder) / "page.html", links=links).read_bytes()

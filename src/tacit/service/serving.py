@@ -14,6 +14,7 @@ from tacit._base.files import make_folders
 from tacit.errors import SettingError
 from tacit.service.app import Collector, make_app
 from tacit.service.logs import log, write_logs
+from tacit.service.making import Apart
 from tacit.service.settings import Settings
 from tacit.service.store import Store
 
@@ -26,7 +27,8 @@ def serve(store: Store, settings: Settings) -> None:
     """
     uvicorn = require("uvicorn", extra="service")
     make_folders(settings.folder)
-    collector = Collector(store, settings.folder, settings=settings)  # refuses a key that cannot be read, or is missing
+    # refuses a key that cannot be read, or is missing
+    collector = Collector(store, settings.folder, settings=settings, apart=Apart())
     with _listening(settings.host, settings.port) as listening:
         write_logs(sys.stderr)
         log("started", version=__version__, surveys=len(store.surveys()))

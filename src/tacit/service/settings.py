@@ -13,14 +13,17 @@ from dataclasses import Field, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Final
 
+from tacit._base.languages import ENGLISH, LANGUAGES
 from tacit._base.reading import check_regular
 from tacit._base.validation import check_one_of
 from tacit.errors import FileSetting, SettingError
 
 _FILE: Final = "_file"
-_OF_A_SURVEY: Final = ("plan", "late", "open", "release_every", "public")
+_OF_A_SURVEY: Final = ("plan", "late", "open", "release_every", "public", "title", "noun", "language")
 EVERY: Final = ("period", "day", "week", "month", "year", "never")
 """How often a release is made: at the end of each of these, once all of its periods are closed."""
+MOST_IN_WORDS: Final = 300
+"""Letters of a title, as many as the store has room for: three lines of a page."""
 _SQLITE: Final = "sqlite:///"
 _MOST_LETTERS: Final = 100_000  # of a file of settings or a secret: some hundred surveys; more is another file
 
@@ -84,10 +87,27 @@ class SurveySettings:
     release_every: str | None = None
     """How often a release is made, and whether releases are public; left out, this stays as it is."""
     is_public: bool | None = None
+    title: str | None = None
+    """The title of its pages, what they call one and many events, and their language; left out, this stays as it is."""
+    noun: str | None = None
+    language: str | None = None
 
     def __post_init__(self) -> None:
         if self.release_every is not None:
             check_one_of(EVERY, release_every=self.release_every)
+        check_words(self.title or "", self.noun or "", self.language or ENGLISH)
+
+
+def check_words(title: str, noun: str, language: str) -> None:
+    """Refuse words that a page cannot have."""
+    check_one_of(LANGUAGES, language=language)
+    if len(title) > MOST_IN_WORDS:
+        raise SettingError(f"title must have at most {MOST_IN_WORDS} letters; got {len(title)}.")
+    one, _, many = noun.partition("/")
+    if noun and (not one.strip() or not many.strip() or "/" in many or len(noun) > MOST_IN_WORDS):
+        raise SettingError(
+            f"noun must be two words, for one and for many, such as trip/trips, of {MOST_IN_WORDS} letters at most."
+        )
 
 
 def variable_of(name: str) -> str:
@@ -256,14 +276,16 @@ def _survey_of(name: str, entry: Mapping[str, Any], path: Path) -> SurveySetting
             raise FileSetting(f"{where}.{key} must be {rule}; got {value!r}. Change it there.")
     if unknown := sorted(entry.keys() - _OF_A_SURVEY):
         raise FileSetting(f"{where}: there is no setting {unknown[0]!r}. A survey has: {', '.join(_OF_A_SURVEY)}.")
-    return SurveySettings(
-        name,
-        path.parent / entry["plan"],
-        entry.get("late", 1),
-        entry.get("open", False),
-        entry.get("release_every"),
-        entry.get("public"),
-    )
+    try:
+        return SurveySettings(
+            name,
+            path.parent / entry["plan"],
+            entry.get("late", 1),
+            entry.get("open", False),
+            *(entry.get(key) for key in ("release_every", "public", "title", "noun", "language")),
+        )
+    except SettingError as problem:
+        raise FileSetting(f"{where}.{problem}") from None
 
 
 def _rules_of(entry: Mapping[str, Any]) -> Iterator[tuple[str, Any, bool, str]]:
@@ -274,3 +296,5 @@ def _rules_of(entry: Mapping[str, Any]) -> Iterator[tuple[str, Any, bool, str]]:
     every, is_public = entry.get("release_every"), entry.get("public")
     yield "release_every", every, every is None or every in EVERY, f"one of {', '.join(EVERY)}"
     yield "public", is_public, is_public is None or isinstance(is_public, bool), "true or false"
+    for key in ("title", "noun", "language"):
+        yield key, entry.get(key), isinstance(entry.get(key, ""), str), "text"

@@ -12,21 +12,29 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from tacit._base.languages import ENGLISH
 from tacit._base.validation import check_one_of
 from tacit.service.schema import OUTLET, RELEASE
-from tacit.service.settings import EVERY
+from tacit.service.settings import EVERY, check_words
 from tacit.service.survey import Survey
 
 
 @dataclass(frozen=True, slots=True)
 class Outlet:
-    """How a survey is published: how often, and whether its releases need no token."""
+    """How a survey is published: how often, whether its releases need no token, and the words of their pages.
+
+    Without a ``title`` or a ``noun`` for one and many ("trip/trips") a page has its own.
+    """
 
     every: str = "month"
     is_public: bool = False
+    title: str = ""
+    noun: str = ""
+    language: str = ENGLISH
 
     def __post_init__(self) -> None:
         check_one_of(EVERY, release_every=self.every)
+        check_words(self.title, self.noun, self.language)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,14 +63,16 @@ class Shelf:
 
     def outlet(self, survey: Survey) -> Outlet:
         """Return how a survey is published."""
-        asked = sa.select(OUTLET.c.every, OUTLET.c.is_public).where(OUTLET.c.survey == survey.id)
+        asked = sa.select(OUTLET).where(OUTLET.c.survey == survey.id)
         with self._reading() as connection:
             row = connection.execute(asked).one_or_none()
-        return Outlet() if row is None else Outlet(row.every, row.is_public)
+        if row is None:
+            return Outlet()
+        return Outlet(row.every, row.is_public, row.title, row.noun, row.language or ENGLISH)
 
     def set_outlet(self, survey: Survey, outlet: Outlet) -> None:
         """Publish a survey so from now on. What is published stays as it is."""
-        settings = {"every": outlet.every, "is_public": outlet.is_public}
+        settings = {name: getattr(outlet, name) for name in Outlet.__slots__}
         asked = self._insert(OUTLET).values(survey=survey.id, **settings)
         with self._begin() as connection:
             connection.execute(asked.on_conflict_do_update(index_elements=["survey"], set_=settings))

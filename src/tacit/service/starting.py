@@ -27,8 +27,9 @@ def add_surveys(store: Store, surveys: Sequence[Survey]) -> list[Survey]:
 def set_outlet(store: Store, survey: Survey, named: SurveySettings) -> None:
     """Publish a survey as its settings say; what they leave out stays as it is."""
     before = store.shelf.outlet(survey)
-    every = before.every if named.release_every is None else named.release_every
-    after = Outlet(every, before.is_public if named.is_public is None else named.is_public)
+    told = (named.release_every, named.is_public, named.title, named.noun, named.language)
+    kept = (before.every, before.is_public, before.title, before.noun, before.language)
+    after = Outlet(*(old if new is None else new for new, old in zip(told, kept, strict=True)))  # type: ignore[arg-type]
     if after != before:
         store.shelf.set_outlet(survey, after)
 

@@ -2,11 +2,11 @@
 // What is chosen is kept nowhere. Kept are, for this survey: the agreed plan, the period of the last report, the memo of
 // a mechanism that remembers, and messages that nobody has acknowledged yet.
 
-import { DeviceMemo, encodeMessage, isRepeated, readPlan } from "/form/client.mjs";
+import { DeviceMemo, encodeMessage, isRepeated, readPlan } from "./client.mjs";
 
 const SHOWN = 12; // answers listed; the others are summed up in a line
 const survey = location.pathname.split("/").pop();
-const address = `/v1/surveys/${survey}`;
+const address = `../v1/surveys/${survey}`; // seen from this page, wherever a proxy puts it
 const token = new URLSearchParams(location.hash.slice(1)).get("token"); // behind the #: it is in no request's address
 const at = (id) => document.getElementById(id);
 const kept = {

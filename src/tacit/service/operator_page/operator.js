@@ -203,7 +203,7 @@ function say(words) {
 async function ask() {
   let answer;
   try {
-    answer = await fetch("/v1/operator", { headers: { Authorization: `Bearer ${token}` }, cache: "no-store" });
+    answer = await fetch("v1/operator", { headers: { Authorization: `Bearer ${token}` }, cache: "no-store" });
   } catch {
     say(WORDS.lost);
     return;
