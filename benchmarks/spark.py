@@ -1,23 +1,26 @@
 """Counting and randomizing on Spark, beside an identity ``mapInArrow`` and beside one machine.
 
-Every line is from one run on one machine, and the counts and report files of both engines are compared. Run:
+Every line is from one run on one machine, and the counts, digests and reports of both engines are compared. Run:
 
-    python benchmarks/spark.py                       # 20 million rows, about 200 MB of Parquet
-    python benchmarks/spark.py --rows 100_000_000
+    python benchmarks/spark.py                                                       # 1 and 10 million rows
+    python benchmarks/spark.py --sizes 1_000_000 10_000_000 30_000_000 100_000_000   # for a quiet machine
 
-Rates are rows or reports a second of wall clock over all cores of the cluster, so compare within one run only. What
-Spark itself takes for a pass over the same columns through Python is the line *identity*.
+Sizes of up to 10 million rows are measured three times, each engine in turn, and the fastest counts; larger ones once.
+*wall* are rows a second of the clock over all cores of the cluster. *cpu* are rows for each second that any process of
+the cluster (Java and Python, driver and executors) spent on a processor: that figure hardly depends on who else works
+there. What Spark itself takes for a pass over the same columns through Python is the line *identity*.
 """
 
 from __future__ import annotations
 
 import argparse
 import hashlib
-import importlib.metadata
+import multiprocessing
 import os
 import tempfile
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -26,11 +29,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tacit.collection.randomizing import PlanCounts
-from tacit.collection.wire.reports import sorted_pieces
+from tacit.collection.wire.randomizing_writer import sorted_pieces
 from tacit.domain import Domain, PlaceAxis, TimeAxis
-from tacit.engines.frames import FrameSource
-from tacit.engines.session import start
-from tacit.engines.spark import SparkEngine
 from tacit.events import DayDigest, EventColumns, open_events
 from tacit.mechanisms.registry import mechanism_of, plan_for
 
@@ -39,6 +39,9 @@ DOMAIN = Domain(TimeAxis.between("2006-01-01", "2018-12-31"), PlaceAxis.of(TOWNS
 PLAN = plan_for(DOMAIN, epsilon=1.0)
 COLUMNS = EventColumns(time="when", place="town")
 N_AT_ONCE = 1_000_000  # rows that are made and written together
+ROUNDS_UP_TO = 10_000_000  # rows of a file that is measured several times
+KEY = bytes(32)
+WARM_UP = 20_000  # rows that are read before anything is measured: processes start, libraries are loaded
 
 
 def make_file(path: Path, n_rows: int) -> None:
@@ -53,81 +56,158 @@ def make_file(path: Path, n_rows: int) -> None:
             file.write_table(pa.table({"when": when, "town": town}, schema=schema))
 
 
-def timed(work: Callable[[], Any]) -> tuple[float, Any]:
-    began = time.perf_counter()
+@dataclass(frozen=True)
+class Timing:
+    """Seconds of the clock, and seconds on processors."""
+
+    wall: float
+    cpu: float
+
+    def best(self, other: Timing) -> Timing:
+        return Timing(min(self.wall, other.wall), min(self.cpu, other.cpu))
+
+    def rates(self, n: int) -> str:
+        return f"{n / self.wall:>12,.0f}/s wall {n / self.cpu:>12,.0f}/s cpu"
+
+
+def cpu_of_tree() -> float:
+    """Seconds on processors of this process and all it started, those that have ended among them."""
+    parents, spent = {}, {}
+    for one in Path("/proc").iterdir():
+        if one.name.isdigit():
+            try:
+                fields = (one / "stat").read_text().rpartition(")")[2].split()
+            except OSError:
+                continue
+            parents[int(one.name)] = int(fields[1])
+            spent[int(one.name)] = sum(int(number) for number in fields[11:15])  # user, system, and of ended children
+    mine = {os.getpid()}
+    while new := {one for one, parent in parents.items() if parent in mine} - mine:
+        mine |= new
+    return sum(spent.get(one, 0) for one in mine) / os.sysconf("SC_CLK_TCK")
+
+
+def timed(work: Callable[[], Any]) -> tuple[Timing, Any]:
+    began, cpu = time.perf_counter(), cpu_of_tree()
     done = work()
-    return time.perf_counter() - began, done
+    return Timing(time.perf_counter() - began, cpu_of_tree() - cpu), done
 
 
-def counted(events: Any) -> Any:
-    digest = DayDigest(bytes(32), DOMAIN)
+def counted(events: Any) -> tuple[Any, bytes]:
+    digest = DayDigest(KEY, DOMAIN)
     counts = events.total(PlanCounts(PLAN), digest=digest).counts()
-    return counts, digest.digests()
+    return counts, hashlib.sha256(counts.digest() + repr(digest.digests()).encode()).digest()
 
 
 def drawn(pieces: Any, counts: Any, beside: Path) -> bytes:
     digest = hashlib.sha256()
-    for piece in pieces(mechanism_of(PLAN), counts, bytes(32), beside):
+    for piece in pieces(mechanism_of(PLAN), counts, KEY, beside):
         digest.update(piece.tobytes())
     return digest.digest()
 
 
-def resident(process: int) -> float:
-    """The memory of a process, MB."""
-    pages = int(Path(f"/proc/{process}/statm").read_text().split()[1])
-    return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
+def counted_here(path: Path) -> tuple[Timing, bytes]:
+    """Count on this machine alone; in a process of its own, so that the driver's memory is the driver's."""
+    began, cpu = time.perf_counter(), time.process_time()
+    _, checksum = counted(open_events(path, columns=COLUMNS, domain=DOMAIN))
+    return Timing(time.perf_counter() - began, time.process_time() - cpu), checksum
 
 
-def peers() -> None:
-    for name in ("pipeline-dp", "tmlt.analytics"):
-        try:
-            print(f"{name} {importlib.metadata.version(name)} is installed; its count is not compared here yet")
-        except importlib.metadata.PackageNotFoundError:
-            print(f"{name} is not installed here: nothing to compare with")
+def drawn_here(path: Path, beside: Path) -> tuple[Timing, bytes]:
+    counts, _ = counted(open_events(path, columns=COLUMNS, domain=DOMAIN))
+    drawn(sorted_pieces, counts.between(0, N_AT_ONCE), beside)  # compiles kernels, or loads them
+    began, cpu = time.perf_counter(), time.process_time()
+    checksum = drawn(sorted_pieces, counts, beside)
+    return Timing(time.perf_counter() - began, time.process_time() - cpu), checksum
+
+
+def peak(process: int) -> float:
+    """The most memory that a process ever had, MB."""
+    lines = Path(f"/proc/{process}/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) / 1e3
+
+
+def identity(frame: Any) -> None:
+    frame.mapInArrow(_same, frame.schema).write.format("noop").mode("overwrite").save()
+
+
+def _same(batches: Any) -> Any:
+    return batches
+
+
+def _said(n_rows: int, what: str, timing: Timing, note: str = "") -> None:
+    print(f"{n_rows:>12,} rows  {what:<22} {timing.rates(n_rows)}  {note}", flush=True)
+
+
+def measure_counting(engine: Any, folder: Path, sizes: list[int], local: Any) -> tuple[list[Timing], Any]:
+    from tacit.engines.frames import FrameSource
+
+    timings, counts = [], None
+    for n_rows in sizes:
+        path = folder / f"{n_rows}.parquet"
+        make_file(path, n_rows)
+        frame = engine.session.read.parquet(str(path))
+        events = engine.open(FrameSource(frame), columns=COLUMNS, domain=DOMAIN)
+        best: dict[str, Timing] = {}
+        for _ in range(3 if n_rows <= ROUNDS_UP_TO else 1):
+            found = {}
+            found["identity mapInArrow"], _ = timed(lambda frame=frame: identity(frame))
+            found["counting on Spark"], (counts, there) = timed(lambda events=events: counted(events))
+            found["counting locally"], here = local.apply(counted_here, (path,))
+            assert there == here, "the engines counted differently"
+            best = {name: one.best(best.get(name, one)) for name, one in found.items()}
+        limit, spark = best["identity mapInArrow"], best["counting on Spark"]
+        part = f"{limit.wall / spark.wall:.2f} of identity (wall), {limit.cpu / spark.cpu:.2f} (cpu)"
+        for name, timing in best.items():
+            _said(n_rows, name, timing, part if timing is spark else "")
+        java = engine.session.sparkContext._gateway.proc.pid
+        print(f"{'':>12}       driver at most: Python {peak(os.getpid()):,.0f} MB, Java {peak(java):,.0f} MB")
+        print(f"{'':>12}       checksum of counts and digests: {there.hex()[:16]}", flush=True)
+        timings.append(spark)
+    return timings, counts
+
+
+def measure_drawing(engine: Any, folder: Path, n_rows: int, counts: Any, local: Any) -> None:
+    drawn(engine.pieces, counts.between(0, N_AT_ONCE), folder)
+    spark, there = timed(lambda: drawn(engine.pieces, counts, folder))
+    here_took, here = local.apply(drawn_here, (folder / f"{n_rows}.parquet", folder))
+    assert there == here, "the engines drew different reports"
+    n_cores = engine.session.sparkContext.defaultParallelism
+    _said(n_rows, "reports drawn locally", here_took, "on one core")
+    part = (here_took.wall / spark.wall / n_cores, here_took.cpu / spark.cpu)
+    _said(n_rows, "reports drawn on Spark", spark, f"{part[0]:.2f} of local per core (wall), {part[1]:.2f} (cpu)")
+    print(f"{'':>12}       checksum of the reports: {there.hex()[:16]}", flush=True)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rows", type=lambda text: int(text.replace("_", "")), default=20_000_000)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--sizes", type=_number, nargs="+", default=[1_000_000, 10_000_000], metavar="ROWS")
     parser.add_argument("--master", default="local-cluster[2,1,2048]")
     asked = parser.parse_args()
-    session = start(asked.master)
-    engine = SparkEngine(session)
-    print(f"pyspark {session.version}, {asked.master}, {os.cpu_count()} cores")
-    sizes = [max(1000, asked.rows // 100), asked.rows // 10, asked.rows]
-    seconds = []
-    with tempfile.TemporaryDirectory() as folder:
-        for n_rows in sizes:
-            path = Path(folder) / f"{n_rows}.parquet"
-            make_file(path, n_rows)
-            frame = session.read.parquet(str(path))
-            same = frame.mapInArrow(_identity, frame.schema)
-            took, _ = timed(lambda same=same: same.write.format("noop").mode("overwrite").save())
-            print(f"{n_rows:>12,} rows  identity mapInArrow  {n_rows / took:>12,.0f} rows/s")
-            events = engine.open(FrameSource(frame), columns=COLUMNS, domain=DOMAIN)
-            spark_took, there = timed(lambda events=events: counted(events))
-            seconds.append(spark_took)
-            part = took / spark_took
-            print(f"{'':>12}       counting on Spark    {n_rows / spark_took:>12,.0f} rows/s  {part:.2f} of identity")
-            local_took, here = timed(lambda path=path: counted(open_events(path, columns=COLUMNS, domain=DOMAIN)))
-            print(f"{'':>12}       counting locally     {n_rows / local_took:>12,.0f} rows/s")
-            assert there[1] == here[1]
-            assert there[0].digest() == here[0].digest()
-            print(f"{'':>12}       driver: Python {resident(os.getpid()):,.0f} MB")
-        spark_took, one = timed(lambda: drawn(engine.pieces, there[0], Path(folder)))
-        local_took, other = timed(lambda: drawn(sorted_pieces, there[0], Path(folder)))
-        assert one == other
-        print(
-            f"{asked.rows:>12,} reports  Spark {asked.rows / spark_took:,.0f}/s, local {asked.rows / local_took:,.0f}/s"
-        )
-        print(f"checksum of the reports: {one.hex()[:16]}")
-    slope, fixed = np.polyfit(sizes, seconds, 1)
-    print(f"counting: {fixed:.1f} s and {slope * 1e9:,.0f} s per billion rows on this cluster (fitted on three sizes)")
-    peers()
+    from tacit.engines.session import start
+    from tacit.engines.spark import SparkEngine
+
+    engine = SparkEngine(start(asked.master))
+    print(f"pyspark {engine.session.version}, {asked.master}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}")
+    # one process here for all that the local engine does
+    with tempfile.TemporaryDirectory() as name, multiprocessing.get_context("spawn").Pool(1) as local:
+        folder, sizes = Path(name), sorted(asked.sizes)
+        measure_counting(engine, folder, [WARM_UP], local)
+        print("warm from here on; the lines above tell how long a start takes", flush=True)
+        timings, counts = measure_counting(engine, folder, sizes, local)
+        measure_drawing(engine, folder, sizes[-1], counts, local)
+    for name in ("wall", "cpu"):
+        seconds = [getattr(timing, name) for timing in timings]
+        if len(sizes) > 1:
+            slope, fixed = np.polyfit(sizes, seconds, 1)
+            off = max(abs(fixed + slope * n - took) / took for n, took in zip(sizes, seconds, strict=True))
+            print(
+                f"counting, {name}: {fixed:.1f} s and {slope * 1e9:,.0f} s per billion rows; off by at most {off:.0%}"
+            )
 
 
-def _identity(batches: Any) -> Any:
-    return batches
+def _number(text: str) -> int:
+    return int(text.replace("_", ""))
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ from tacit.collection.tallying import estimate_tally, tally_reports
 from tacit.collection.wire import RandomizingWriter, ReportFile, spool
 from tacit.collection.wire import reports as report_files
 from tacit.collection.wire.cell_counts import CellCounts, drawing_key
-from tacit.collection.wire.reports import write_reports
+from tacit.collection.wire.randomizing_writer import OneFile
 from tacit.counts.provenance import Provenance
 from tacit.domain import Domain, KindAxis, PlaceAxis, TimeAxis
 from tacit.errors import AlreadyRandomized, DataError, SettingError, UndeclaredCopy
@@ -138,7 +138,7 @@ class TestARunThatIsStopped:
         counts = CellCounts.of(3, *cells_of(frame()))
         key = drawing_key(secret, PLAN.fingerprint, counts.digest())
         label = Provenance(PLAN.fingerprint, ledger_heads=(head,))
-        write_reports(tmp_path / "b", mechanism_of(PLAN), counts, key=key, provenance=label)
+        OneFile().write(tmp_path / "b", mechanism_of(PLAN), counts, key=key, provenance=label)
         assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
 
     def test_the_key_is_wiped_once_the_file_is_written(self, tmp_path, ledger):

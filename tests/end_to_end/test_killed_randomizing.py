@@ -20,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 
 import tacit.collection.wire.cell_counts as drawing
-import tacit.collection.wire.reports as randomizing_writer
+import tacit.collection.wire.randomizing_writer as randomizing_writer
 import tacit.collection.wire.spool as spool
 from tacit.domain import Domain, PlaceAxis, TimeAxis
 from tacit.events import EventColumns, open_events

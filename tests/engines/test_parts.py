@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 import subprocess
 import sys
+from collections.abc import Iterator
 from functools import reduce
 from operator import add
 from typing import Any
@@ -17,16 +18,17 @@ from hypothesis import strategies as st
 
 from tacit.collection.randomizing import PlanCounts
 from tacit.collection.wire.cell_counts import CellCounts
-from tacit.collection.wire.reports import sorted_pieces
+from tacit.collection.wire.randomizing_writer import sorted_pieces
 from tacit.domain import Domain, PlaceAxis, TimeAxis
-from tacit.errors import PlanMismatch, UnreadableFile
+from tacit.errors import FormatError, PlanMismatch, UnreadableFile
 from tacit.events import DayDigest, EventColumns, ReadOptions, open_events
 from tacit.events.counts import CountKeeper, TableWatcher
 from tacit.events.passes import Pass
 from tacit.mechanisms.registry import mechanism_of, plan_for
 
-engine = pytest.importorskip("tacit.engines.spark")
+drawing = pytest.importorskip("tacit.engines.drawing")
 failures = pytest.importorskip("tacit.engines.failures")
+merging = pytest.importorskip("tacit.engines.merging")
 tasks = pytest.importorskip("tacit.engines.tasks")
 
 DOMAIN = Domain(TimeAxis.between("2018-01-01", "2018-01-09"), PlaceAxis.of(["North", "South"]))
@@ -97,28 +99,97 @@ def test_tasks_over_parts_add_up_to_one_pass(parts, n_rows) -> None:
 @given(
     counted=st.lists(st.tuples(st.integers(0, 6), st.integers(0, 1), st.integers(1, 40_000)), min_size=1, max_size=12),
     size=st.sampled_from([1000, 70_000, 1 << 20]),
-    in_memory=st.sampled_from([30_000, 1 << 22]),
 )
-def test_orders_of_any_size_give_the_reports_of_one_machine(tmp_path_factory, counted, size, in_memory) -> None:
+def test_orders_of_any_size_give_the_reports_of_one_machine(tmp_path_factory, counted, size) -> None:
     public, private, numbers = np.array(counted, np.int64).T.copy()
     counts, mechanism = CellCounts.of(2, public, private, numbers), mechanism_of(PLAN)
     beside, key = tmp_path_factory.getbasetemp(), bytes(32)
 
-    def here(self: object, mechanism: Any, orders: Any) -> Any:
-        packed = pa.record_batch({"part": range(len(orders)), "payload": [pickle.dumps(order) for order in orders]})
-        drawn = tasks.expand(iter([packed]), mechanism=mechanism)
-        return [np.frombuffer(one.column(1)[0].as_py(), np.uint8).reshape(-1, mechanism.report_bytes) for one in drawn]
-
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(engine, "ORDER_REPORTS", size)
-        patched.setattr(engine, "ROWS_IN_MEMORY", in_memory)
-        patched.setattr(engine.SparkEngine, "_wave", here)
-        there = np.concatenate(list(engine.SparkEngine(None).pieces(mechanism, counts, key, beside)))
-    assert (there == np.concatenate(list(sorted_pieces(mechanism, counts, key, beside)))).all()
-    orders = list(engine._orders(counts, key))
-    assert sum(len(order.reports) for order in orders) == counts.n_events
-    for order in orders:
-        assert list(order.keys) == list(engine.blocks_of(order.reports)), "an order has the keys of its blocks alone"
+        patched.setattr(drawing, "ORDER_REPORTS", size)
+        asked = list(drawing.orders_of(counts, key))
+        there = [reports for orders in asked for reports in drawn_here(mechanism, orders)]
+    assert (np.concatenate(there) == np.concatenate(list(sorted_pieces(mechanism, counts, key, beside)))).all()
+    for orders in asked:
+        assert len(orders) == 1 or len(orders[0].bins) == 1, "bins are whole, or cut alone"
+        for order in orders:
+            blocks = drawing.blocks_of(order.reports)
+            assert list(order.keys) == list(blocks), "an order has the keys of its blocks alone"
+
+
+def drawn_here(mechanism: Any, orders: list[Any]) -> Iterator[Any]:
+    """What tasks make of orders, one after the other."""
+    packed = [pickle.dumps(order) for order in orders]
+    if len(packed) == 1:
+        yield np.frombuffer(drawing.expand(packed[0], mechanism=mechanism), np.uint8).reshape(
+            -1, mechanism.report_bytes
+        )
+        return
+    splitters = drawing.splitters_of(mechanism, 5)
+    slices: dict[int, list[Any]] = {}
+    for one in packed:
+        for number, runs in drawing.cut_up(one, mechanism=mechanism, splitters=splitters):
+            slices.setdefault(number, []).append((number, runs))
+    for number in sorted(slices):
+        for runs in drawing.join(slices[number]):
+            yield from drawing.spelled_out(runs)
+
+
+@given(part=st.integers(-70_000, 70_000))
+def test_neighbours_are_merged_with_neighbours(part) -> None:
+    group = merging.group_of(part)
+    assert (group < 0) == (part < 0)
+    assert abs(merging.group_of(part + 1) - group) <= 1
+    others = [other for other in range(part - 20, part + 20) if merging.group_of(other) == group]
+    assert len(others) <= merging.FAN_IN
+
+
+@settings(max_examples=25)
+@given(parts=st.lists(rows, min_size=1, max_size=9), order=st.randoms(use_true_random=False))
+def test_results_that_tasks_merge_are_those_of_one_pass(parts, order) -> None:
+    whole = table_of([row for part in parts for row in part])
+    events = open_events(whole, columns=COLUMNS, domain=DOMAIN, options=WRITTEN)
+    reader, shared = events._reader(None, None), {"domain": DOMAIN, "plan": PLAN}
+    results = []
+    for number, part in enumerate(parts):
+        start = Pass(PlanCounts(PLAN), DayDigest(bytes(16), DOMAIN))
+        batches = iter(table_of(part).to_batches())
+        (one,) = tasks.take_rows(batches, tables=tasks.FrameTables(9), reader=reader, start=start)
+        results.append((number, one.column(1)[0].as_py()))
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(merging, "FAN_IN", 2)
+        while len(results) > 1:
+            order.shuffle(results)
+            results = list(merging.merge([merging._grouped(one) for one in results], shared=shared))
+    there = tasks.unpacked(results[0][1], shared)
+    there = Pass(PlanCounts(PLAN), DayDigest(bytes(16), DOMAIN), n_records=2) + there
+    here = made(events, Pass(PlanCounts(PLAN), DayDigest(bytes(16), DOMAIN)))
+    assert there.digest.digests() == here.digest.digests()
+    assert there.account.bad.summary() == here.account.bad.summary()
+    assert there.total.counts().digest() == here.total.counts().digest()
+
+
+def test_a_part_that_is_written_twice_at_a_time_is_the_same_and_unreadable_until_all_are_there(tmp_path) -> None:
+    from concurrent.futures import ThreadPoolExecutor
+
+    from tacit.collection.wire import ReportFile
+    from tacit.collection.wire.reports import finish
+    from tacit.counts.provenance import Provenance
+    from tacit.engines.parts import write_part
+
+    counts = CellCounts.of(2, np.array([0, 1]), np.array([1, 0]), np.array([900, 20]))
+    ((order,),) = drawing.orders_of(counts, bytes(32))
+    asked = 7, pickle.dumps(order)
+    settings = {"folder": tmp_path, "mechanism": mechanism_of(PLAN), "provenance": Provenance(PLAN.fingerprint)}
+    with ThreadPoolExecutor(4) as pool:
+        done = set(pool.map(lambda _: write_part(asked, **settings), range(8)))
+    ((name, n_reports, checksum),) = done
+    assert (name, n_reports) == ("000007.reports", 920)
+    assert [one.name for one in tmp_path.iterdir()] == [name], "nothing else is left"
+    with pytest.raises(FormatError, match="is not a report file"):
+        ReportFile.open(tmp_path / name)
+    finish(tmp_path / name)
+    assert ReportFile.open(tmp_path / name).checksum == checksum
 
 
 def test_what_a_task_refuses_is_raised_with_its_sentence() -> None:

@@ -6,7 +6,10 @@ works, and fails.
 
 from __future__ import annotations
 
+import gzip
 import os
+import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -25,9 +28,11 @@ from tacit.collection.curating import CountedEvents, count_events
 from tacit.collection.poisoning import tally_and_watch
 from tacit.collection.randomizing import randomize_events
 from tacit.collection.tallying import tally_reports
+from tacit.collection.wire import ReportFile
+from tacit.collection.wire.randomizing_writer import OneFile
 from tacit.domain import Domain, PlaceAxis, TimeAxis
 from tacit.errors import AlreadyRandomized, BadRows, DataError, FormatError, SettingError, UnreadableFile
-from tacit.events import EventColumns, Events, ReadOptions, open_events
+from tacit.events import ContributionBound, EventColumns, Events, ReadOptions, open_events
 from tacit.mechanisms.registry import plan_for
 from tacit.privacy.ledger import Ledger
 from tacit.privacy.unit import Unit
@@ -52,20 +57,24 @@ class World:
     def frame(self) -> Any:
         return self.spark.read.parquet(str(self.folder / "events.parquet"))
 
-    def here(self, name: str = "events.parquet", columns: EventColumns = COLUMNS, **options: Any) -> Events:
-        return open_events(self.folder / name, columns=columns, domain=DOMAIN, options=options_of(name, **options))
+    def here(
+        self, name: str = "events.parquet", columns: EventColumns = COLUMNS, domain: Domain = DOMAIN, **options: Any
+    ) -> Events:
+        return open_events(self.folder / name, columns=columns, domain=domain, options=options_of(name, **options))
 
-    def there(self, name: str = "events.parquet", columns: EventColumns = COLUMNS, **options: Any) -> Events:
+    def there(
+        self, name: str = "events.parquet", columns: EventColumns = COLUMNS, domain: Domain = DOMAIN, **options: Any
+    ) -> Events:
         from tacit.engines.frames import open_named
         from tacit.engines.spark import SparkEngine
 
         read = options_of(name, **options)
         source = open_named(self.spark, str(self.folder / name), read)
-        return SparkEngine(self.spark).open(source, columns=columns, domain=DOMAIN, options=read)
+        return SparkEngine(self.spark).open(source, columns=columns, domain=domain, options=read)
 
 
 def options_of(name: str, **options: Any) -> ReadOptions:
-    written = {"date_format": "year-first", "encoding": "utf-8", "separator": ","} if name.endswith("csv") else {}
+    written = {"date_format": "year-first", "encoding": "utf-8", "separator": ","} if ".csv" in name else {}
     return ReadOptions(**written | options)
 
 
@@ -89,7 +98,11 @@ def world(tmp_path_factory: pytest.TempPathFactory, seed: int) -> Iterator[World
         (home / part.name).symlink_to(part)
     os.environ["SPARK_HOME"] = str(home)
     (folder / "local").mkdir()
-    few = {"spark_sql_shuffle_partitions": "4"}  # 200 tasks of nothing take minutes
+    few = {
+        "spark_sql_shuffle_partitions": "2",  # 200 tasks of nothing take minutes
+        "spark_sql_adaptive_enabled": "false",
+        "spark_speculation": "true",
+    }
     spark = start("local-cluster[2,1,1024]", spark_local_dir=str(folder / "local"), **few)
     random = np.random.default_rng(seed)
     days = np.datetime64("2018-01-01") + random.integers(0, 22, N_ROWS).astype("timedelta64[D]")
@@ -150,25 +163,92 @@ def persons_are_bounded_as_here(world: World) -> None:
         assert seen(there) == seen(here)
 
 
+def results_of_many_parts_meet_before_the_driver(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    from tacit.engines import merging
+    from tacit.engines.spark import count
+
+    came = []
+    unpacked = merging.unpacked
+
+    def seen_here(*asked: Any) -> Any:
+        came.append(1)
+        return unpacked(*asked)
+
+    monkeypatch.setattr(merging, "FAN_IN", 2)
+    monkeypatch.setattr(merging, "unpacked", seen_here)
+    expected = count_events(world.here(), key=KEY)
+    counted = count(world.frame.repartitionByRange(5, "n"), DOMAIN, columns=COLUMNS, key=KEY)
+    assert (counted.tally.reveal() == expected.tally.reveal()).all()
+    assert (counted.days, counted.bad_rows.counts) == (expected.days, expected.bad_rows.counts)
+    assert len(came) <= 2
+
+
+def a_time_axis_needs_no_end(world: World) -> None:
+    endless = Domain(TimeAxis("2018-01-01", "day"), DOMAIN.place)
+    whose = EventColumns(time="when", place="town", user="user")
+    for columns, bound in ((COLUMNS, None), (whose, ContributionBound(3, key=KEY))):
+        there, here = (
+            events.count(bound=bound)
+            for events in (world.there(columns=columns, domain=endless), world.here(columns=columns, domain=endless))
+        )
+        assert there.domain == here.domain
+        assert (there.counts == here.counts).all()
+    late = pa.table({"when": np.array(["9999-01-01"], "datetime64[us]"), "town": ["North"]})
+    pq.write_table(late, world.folder / "late.parquet")
+    hours = Domain(TimeAxis("2018-01-01", "hour"), PlaceAxis.of(["North", "a", "b", "c"]))
+    with pytest.raises(DataError, match=r"^late\.parquet: the date in one of its rows lies so far in the future"):
+        world.there("late.parquet", domain=hours).count()
+
+
+def rows_set_aside_are_listed_as_here(world: World) -> None:
+    lists = [world.folder / "here.bad", world.folder / "there.bad"]
+    world.here("events.csv", bad_rows=lists[0]).count()
+    world.there("events.csv", bad_rows=lists[1]).count()
+    assert lists[0].read_bytes() == lists[1].read_bytes()
+    assert len(lists[0].read_text().splitlines()) > 5
+
+
 def reports_are_the_same_bytes_in_orders_of_any_size(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    from tacit.engines import drawing
     from tacit.engines import spark as engine
 
-    monkeypatch.setattr(engine, "ORDER_REPORTS", 500)
-    for rows_in_memory in (1 << 22, 1000):  # a bin of more goes through enciphered files
-        monkeypatch.setattr(engine, "ROWS_IN_MEMORY", rows_in_memory)
-        plan = plan_for(DOMAIN, epsilon=2.0, private=("time", "place"))  # one bin for all
-        randomize_events(world.here(), plan, world.folder / "here", ledger=None, data_set="x", seed=5)
-        engine.randomize(world.frame, plan, world.folder / "there", columns=COLUMNS, ledger=None, data_set="x", seed=5)
-        assert (world.folder / "there").read_bytes() == (world.folder / "here").read_bytes()
+    monkeypatch.setattr(drawing, "ORDER_REPORTS", 700)
+    monkeypatch.setattr(drawing, "WAVE_BYTES", 2000)
+    plan = plan_for(DOMAIN, epsilon=2.0, private=("time", "place"))  # one bin for all: tasks sort it by ranges of value
+    randomize_events(world.here(), plan, world.folder / "here", ledger=None, data_set="x", seed=5)
+    engine.randomize(world.frame, plan, world.folder / "there", columns=COLUMNS, ledger=None, data_set="x", seed=5)
+    assert (world.folder / "there").read_bytes() == (world.folder / "here").read_bytes()
+
+
+def tasks_write_folders_of_reports(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    from tacit.engines import drawing
+    from tacit.engines import spark as engine
+
+    monkeypatch.setattr("tacit.collection.wire.randomizing_writer._GATHERED_REPORTS", 500)
+    monkeypatch.setattr(drawing, "ORDER_REPORTS", 500)
+    asked: dict[str, Any] = {"columns": COLUMNS, "ledger": None, "data_set": "x", "seed": 6, "in_parts": True}
+    for private in (("place",), ("time", "place")):
+        plan = plan_for(DOMAIN, epsilon=1.0, private=private)
+        randomize_events(world.here(), plan, world.folder / "here", ledger=None, data_set="x", seed=6)
+        engine.randomize(world.frame, plan, world.folder / "parts", **asked)
+        files = sorted((world.folder / "parts").iterdir())
+        opened = [ReportFile.open(file) for file in files]
+        assert len(files) > 1 or private != ("place",)
+        bins = [one.bins for one in opened]
+        assert (np.concatenate(bins) == ReportFile.open(world.folder / "here").bins).all(), "a bin is in one file"
+        payload = b"".join(rows.tobytes() for one in opened for _, _, rows in one.batches())
+        assert payload == b"".join(rows.tobytes() for _, _, rows in ReportFile.open(world.folder / "here").batches())
+        assert tally_reports(files, plan) == tally_reports([world.folder / "here"], plan)
 
 
 def a_run_that_stopped_after_paying_is_finished_anywhere(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    from tacit.engines import drawing
     from tacit.engines import spark as engine
 
     plan, ledger = plan_for(DOMAIN, epsilon=1.5), Ledger(world.folder / "ledger.sqlite")
     asked: dict[str, Any] = {"columns": COLUMNS, "ledger": ledger, "data_set": "events"}
     with monkeypatch.context() as broken:
-        broken.setattr(engine, "expand", lost_task)
+        broken.setattr(drawing, "expand", lost_task)
         with pytest.raises(
             DataError, match=r"^Spark failed while it worked on the counts\. .* for your eyes only\."
         ) as stopped:
@@ -183,19 +263,20 @@ def a_run_that_stopped_after_paying_is_finished_anywhere(world: World, monkeypat
     assert tally_reports([world.folder / "paid"], plan).n_reports == done.n_reports
 
 
-def lost_task(batches: Any, *, mechanism: Any) -> Any:
+def lost_task(order: Any, *, mechanism: Any) -> Any:
     """A task that fails whenever it is tried."""
     raise OSError("the disk of the executor is full")
 
 
 def an_executor_may_be_killed(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    from tacit.engines import drawing
     from tacit.engines import spark as engine
 
     plan = plan_for(DOMAIN, epsilon=1.0)
     randomize_events(world.here(), plan, world.folder / "here", ledger=None, data_set="x", seed=9)
-    monkeypatch.setattr(engine, "ORDER_REPORTS", 100)
-    monkeypatch.setattr("tacit.collection.wire.reports._GATHERED_REPORTS", 100)
-    monkeypatch.setattr(engine, "WAVE_BYTES", 800)  # several waves: the next one is under way when an executor goes
+    monkeypatch.setattr(drawing, "ORDER_REPORTS", 300)
+    monkeypatch.setattr("tacit.collection.wire.randomizing_writer._GATHERED_REPORTS", 300)
+    monkeypatch.setattr(drawing, "WAVE_BYTES", 2400)  # several waves: the next one is under way when an executor goes
     killed = []
 
     def pieces(*asked: Any) -> Iterator[Any]:
@@ -204,7 +285,8 @@ def an_executor_may_be_killed(world: World, monkeypatch: pytest.MonkeyPatch) -> 
                 killed.append(kill_an_executor())
             yield piece
 
-    randomize_events(world.there(), plan, world.folder / "there", ledger=None, data_set="x", seed=9, pieces=pieces)
+    output = OneFile(pieces)
+    randomize_events(world.there(), plan, world.folder / "there", ledger=None, data_set="x", seed=9, output=output)
     assert killed
     assert (world.folder / "there").read_bytes() == (world.folder / "here").read_bytes()
 
@@ -254,19 +336,25 @@ def tallies_are_equal_and_damaged_files_refused(world: World) -> None:
 def failures_are_one_sentence(world: World) -> None:
     from tacit.engines.frames import open_named
 
-    content = (world.folder / "events.parquet").read_bytes()
+    plan, content = plan_for(DOMAIN, epsilon=1.0), (world.folder / "events.parquet").read_bytes()
     (world.folder / "mixed").mkdir()
     (world.folder / "mixed" / "good.parquet").write_bytes(content)
     (world.folder / "mixed" / "cut.parquet").write_bytes(content[:2000] + b"PAR1")
     pq.write_table(pa.table({"when": [1, 2], "town": ["North", "South"]}), world.folder / "numbers.parquet")
+    (world.folder / "cut.csv.gz").write_bytes(gzip.compress((world.folder / "events.csv").read_bytes())[:-900])
+    (world.folder / "footer.parquet").write_bytes(content[:-12] + bytes(4) + content[-8:])
     expected = {
+        "cut.csv.gz": (UnreadableFile, r"^cut\.csv\.gz cannot be read: .*"),
+        "footer.parquet": (UnreadableFile, r"^footer\.parquet .*"),
         "mixed": (UnreadableFile, r"^cut\.parquet cannot be read: .*"),
         "nowhere": (UnreadableFile, r"^nowhere does not exist\. .*"),
         "numbers.parquet": (DataError, r"^numbers\.parquet: the column of dates holds int64, not dates or text\. .*"),
     }
     for name, (kind, words) in expected.items():
+        ledger = Ledger(world.folder / f"{name}.ledger")
         with pytest.raises(kind, match=words) as refused:
-            count_events(world.there(name), key=KEY)
+            randomize_events(world.there(name), plan, world.folder / "none", ledger=ledger, data_set="x")
+        assert not ledger.history()
         assert not any(mark in str(refused.value) for mark in ("\n", "Exception", "org.apache"))
     with pytest.raises(UnreadableFile, match=r"^no_such_table is neither a file nor a table that Spark finds\. .*"):
         open_named(world.spark, "no_such_table", ReadOptions())
@@ -336,6 +424,27 @@ def commands_take_spark_as_their_engine(world: World, tacit: Callable[..., Any])
     assert "Add --engine spark" in tacit("tally", world.folder / "no", *plan, "--master", "local").err
 
 
+GUIDE = Path(__file__).parents[2] / "docs" / "guides" / "beyond-one-machine.md"
+
+
+def examples_of_the_guide_run(world: World, tacit: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(world.folder)  # which holds events.parquet and plan.toml
+    names: dict[str, object] = {"__name__": "example"}
+    blocks = re.findall(r"^```(python|console) cluster[^\n]*\n(.*?)^```$", GUIDE.read_text(), re.MULTILINE | re.DOTALL)
+    assert {language for language, _ in blocks} == {"python", "console"}
+    for language, text in blocks:
+        if language == "python":
+            exec(compile(text, GUIDE.name, "exec"), names)
+            continue
+        for line in text.splitlines():
+            ran = tacit(*shlex.split(line.removeprefix("$ tacit ")))
+            assert ran.code == 0, (line, ran.err)
+    there = tacit(
+        "tally", *sorted((world.folder / "spark-parts").iterdir()), "--plan", "plan.toml", "--out", "parts.tally"
+    )
+    assert there.code == 0, there.err
+
+
 STOPPED = """
 import os, signal, sys
 from pathlib import Path
@@ -393,12 +502,17 @@ def nothing_readable_is_left_on_the_disks(world: World) -> None:
 CHECKS = (
     counts_digests_and_bad_rows_are_equal,
     partitions_and_the_order_of_rows_do_not_matter,
+    results_of_many_parts_meet_before_the_driver,
     persons_are_bounded_as_here,
+    a_time_axis_needs_no_end,
+    rows_set_aside_are_listed_as_here,
+    tasks_write_folders_of_reports,
     reports_are_the_same_bytes_in_orders_of_any_size,
     a_run_that_stopped_after_paying_is_finished_anywhere,
     tallies_are_equal_and_damaged_files_refused,
     failures_are_one_sentence,
     commands_take_spark_as_their_engine,
+    examples_of_the_guide_run,
     an_executor_may_be_killed,
     a_stream_of_files_counts_each_once,
     nothing_readable_is_left_on_the_disks,

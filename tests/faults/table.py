@@ -1116,7 +1116,7 @@ FAULTS: tuple[Fault, ...] = (
     ),
     Fault(
         "a file drawn from counts tells the order of cells",
-        "tacit.collection.wire.reports.sorting_order",
+        "tacit.collection.wire.randomizing_writer.sorting_order",
         _unsorted,
         by.order,
         "tests/collection/test_randomizing.py",

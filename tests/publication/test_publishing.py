@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 import tacit
+from tacit.collection.wire.randomizing_writer import OneFile
 from tacit.errors import AlreadyRandomized, BadRows, BudgetExhausted, DataError, FormatError, SettingError
 from tacit.plan import Plan
 from tacit.privacy.ledger import Ledger
@@ -188,7 +189,7 @@ def test_stopped_anywhere_it_goes_on_and_pays_once(run, monkeypatch, trust, stag
     finished = "finish" if trust == "curator" else "finish_randomization"
     where = {
         "payment": (Ledger, paid),
-        "write": (Release, "write") if trust == "curator" else ("tacit.collection.randomizing", "write_reports"),
+        "write": (Release, "write") if trust == "curator" else (OneFile, "write"),
         "finish": (Ledger, finished),
         "page": (writing, "make_page"),
     }

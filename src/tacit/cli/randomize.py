@@ -28,6 +28,7 @@ from tacit.cli.options import (
 )
 from tacit.cli.sources import agreed_plan, open_source, say_bad_rows
 from tacit.collection.randomizing import randomize_events
+from tacit.errors import SettingError
 from tacit.events.badrows import check_loss
 from tacit.plan import Plan
 from tacit.privacy.guarantee import Guarantee
@@ -55,6 +56,14 @@ def randomize(
     ledger: LedgerFile = None,
     seed: SimulationSeed = None,
     force: Force = False,
+    parts: Annotated[
+        bool,
+        typer.Option(
+            "--parts",
+            help="Let the tasks of Spark write report files into the folder --out, which all machines must find.",
+            rich_help_panel=BEYOND.title,
+        ),
+    ] = False,
 ) -> None:
     """Randomize every event, and record that it was done.
 
@@ -68,6 +77,9 @@ def randomize(
     agreed = agreed_plan(plan, places)
     agreed.domain.check_tables()
     engine = engine_of(beyond)
+    if engine is None and parts:
+        raise SettingError("--parts is for Spark, whose tasks write them. Add --engine spark, or leave it out.")
+    output = None if engine is None else engine.output(in_parts=parts)
     events = open_source(source, agreed.domain, engine=engine)
     with console.progress("Randomizing events") as report:
         done = randomize_events(
@@ -82,7 +94,7 @@ def randomize(
             overwrite=force,
             progress=report,
             look=partial(check_loss, is_accepted=accept_loss),
-            pieces=None if engine is None else engine.pieces,
+            output=output,
         )
     if done.is_resumed:
         console.say("A run that was interrupted was taken up: the same reports, at no further cost.")
@@ -99,7 +111,7 @@ def randomize(
         console.say_promises((done.prior + own).sentences(), is_alone=done.prior.is_of_nothing)
     say_bad_rows(done.bad_rows)
     say_ledger(book)
-    console.say(f"Next: tacit tally {out} --plan {plan}")
+    console.say(f"Next: tacit tally {out / '*.reports' if parts else out} --plan {plan}")
 
 
 def bins_between(plan: Plan, first: str | None, last: str | None) -> slice | None:

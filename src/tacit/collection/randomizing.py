@@ -19,10 +19,9 @@ from typing import Any
 
 import numpy as np
 
-from tacit._base.files import check_writable
 from tacit.collection.curating import digest_key, refusal_of
 from tacit.collection.wire.cell_counts import CellCounter, CellCounts, drawing_key, secret_key
-from tacit.collection.wire.reports import Pieces, check_forgets, write_reports
+from tacit.collection.wire.randomizing_writer import OneFile, Output, check_forgets
 from tacit.counts.provenance import Provenance
 from tacit.errors import DataError, Remedy, SettingError, TacitError
 from tacit.events import BadRowSummary, DayDigest, EventBatch, Events
@@ -82,7 +81,7 @@ def randomize_events(
     overwrite: bool = True,
     progress: Progress | None = None,
     look: Callable[[ReadEvents], None] | None = None,
-    pieces: Pieces | None = None,
+    output: Output | None = None,
 ) -> Randomized:
     """Write one report for every event, after the ledger has agreed to pay for them.
 
@@ -90,8 +89,8 @@ def randomize_events(
     same call after an interruption goes on with the same reports, at no further cost. ``only`` keeps to some time bins
     (the new days of a file that grows). A ``seed`` instead of a ledger makes a simulation: real noise is always
     recorded. Without ``overwrite`` a file that is there is refused, unless it is what an interrupted run wrote.
-    ``look`` is shown what was read before anything is paid, and may refuse by raising. ``pieces`` draws the reports
-    somewhere else, by the same keys.
+    ``look`` is shown what was read before anything is paid, and may refuse by raising. ``output`` draws and
+    writes the reports somewhere else, by the same keys.
     """
     if events.columns.user is not None:
         raise SettingError(
@@ -103,7 +102,8 @@ def randomize_events(
         raise SettingError("real reports must be recorded, and a simulation must not be. Give a ledger, or a seed.")
     path = Path(path)
     mechanism = mechanism_of(plan)  # a plan that cannot be honoured is refused before anything is spent
-    check_writable(path)
+    output = output or OneFile()
+    output.check(path)
     if not (overwrite or (ledger is not None and is_interrupted(ledger, data_set, plan))):
         _check_free(path)
     counts, days = _counted(events, plan, digest_key(ledger), only, progress)
@@ -116,16 +116,7 @@ def randomize_events(
     def write(secret: bytes, label: Provenance) -> None:
         key = drawing_key(secret, plan.fingerprint, digest)
         label = replace(label, fields_span_lines=events.options.fields_span_lines)
-        write_reports(
-            path,
-            mechanism,
-            counts,
-            key=key,
-            provenance=label,
-            overwrite=overwrite,
-            progress=progress,
-            pieces=pieces,
-        )
+        output.write(path, mechanism, counts, key=key, provenance=label, overwrite=overwrite, progress=progress)
 
     asked: dict[str, Any] = {
         "data_set": data_set,

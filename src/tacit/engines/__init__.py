@@ -1,7 +1,8 @@
 """Engines beyond one machine: the same plans, counts and reports, computed where the rows are.
 
 An engine runs passes over rows (:class:`tacit.events.passes.Engine`) and draws reports from counts
-(``Pieces`` of :mod:`tacit.collection.wire.reports`). What it gives is equal to what this machine alone would give.
+(``Output`` of :mod:`tacit.collection.wire.randomizing_writer`). What it gives is equal to
+what this machine alone would give.
 """
 
 import warnings

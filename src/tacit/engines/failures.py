@@ -24,6 +24,7 @@ _FILE: Final = re.compile(r"(?:[a-z0-9]+:/+|/)[^\s'\"\],;()]*?([^\s'\"\],;()/]+?
 _UNREADABLE: Final = (
     "FAILED_READ_FILE",
     "Could not read footer",
+    "Encountered error while reading file",  # Spark 3.5
     "CANNOT_READ_FILE_FOOTER",
     "is not a Parquet file",
     "ParquetDecodingException",

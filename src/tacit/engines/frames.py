@@ -140,6 +140,8 @@ def open_named(session: SparkSession, name: str, options: ReadOptions) -> SparkS
     if path.is_file() or path.name != name:  # a table has no folder
         first_bytes(path)  # refuses a file that is not there
         kind = options.format or format_of(path)
+        if kind == "csv.gz" and path.suffix != ".gz":
+            raise SettingError(f"{shown} is compressed, which Spark knows by the name alone. Let it end in .gz.")
         if kind in ("csv", "csv.gz"):
             return LineSource(session, path, options)
         if kind != "parquet":

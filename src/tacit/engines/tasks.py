@@ -1,7 +1,7 @@
-"""What runs on the executors: a batch of rows becomes part of a sum, a range of report numbers becomes reports.
+"""What runs on the executors where rows are counted: a batch of rows becomes part of a sum.
 
 A task may run twice, at the same time or after it failed. It draws nothing of its own and writes nothing down: it is a
-function of its rows or its order, and gives one row of bytes to whoever asked. What is refused on purpose is given back
+function of its rows, and gives one row of bytes to whoever asked. What is refused on purpose is given back
 like a result, so that it is not tried again and its sentence is not lost in a stack trace.
 """
 
@@ -20,8 +20,6 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 from pyspark import TaskContext
 
-from tacit.collection.wire.cell_counts import CellCounts, draw_reports
-from tacit.collection.wire.spool import sorting_order
 from tacit.domain import Domain
 from tacit.errors import TacitError, UnreadableFile
 from tacit.events.contribution_bound import BoundedCount, Hashes
@@ -31,7 +29,6 @@ from tacit.events.passes import Pass, TableReader
 from tacit.events.sources import RawTable
 from tacit.events.spill import Part, Spill
 from tacit.events.tables import TablePiece
-from tacit.mechanisms.local.randomizer import LocalRandomizer
 from tacit.plan import Plan
 
 SCHEMA: Final = "part long, payload binary"
@@ -172,42 +169,7 @@ def count_persons(batches: Batches, *, start: BoundedCount) -> Batches:
             start.count()
         except TacitError as refusal:
             result = refusal
-    yield _row(COUNTED, result)
-
-
-COUNTED: Final = -1
-"""The number of results that have no place among the parts of the source."""
-
-
-@dataclass(frozen=True, slots=True)
-class Order:
-    """Reports to draw: their numbers, the counts and keys of their blocks and no others, and the bins they stand in.
-
-    The bins hold ``n_in_bins`` reports in all, of which a large bin's order has a part.
-    """
-
-    reports: range
-    first: int
-    counts: CellCounts
-    keys: Mapping[int, bytes]
-    bins: NDArray[np.int64]
-    run_lengths: NDArray[np.int64]
-    n_in_bins: int
-
-    @property
-    def is_whole(self) -> bool:
-        """Whether all reports of the bins are in this order."""
-        return len(self.reports) == self.n_in_bins
-
-
-def expand(batches: Batches, *, mechanism: LocalRandomizer) -> Batches:
-    """Give the reports of every order, sorted by bin and report: no order of events is left in them."""
-    for batch in batches:
-        for part, packed in zip(batch.column(0).to_pylist(), batch.column(1).to_pylist(), strict=True):
-            order: Order = pickle.loads(packed)
-            reports = draw_reports(mechanism, order.keys, order.counts, order.reports, first=order.first)
-            sorting = sorting_order(np.repeat(order.bins, order.run_lengths), reports)
-            yield pa.record_batch({"part": [part], "payload": [reports[sorting].tobytes()]})
+    yield _row(-1 - _part(), result)  # numbers of their own: they have no place among the parts of the source
 
 
 def packed(result: object) -> bytes:

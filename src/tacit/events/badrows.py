@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import csv
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
@@ -156,6 +157,13 @@ class BadRowFile:
 
     def close(self) -> None:
         self._file.close()
+
+
+def write_list(path: Path, listed: Sequence[tuple[Reason, NDArray[np.int64]]]) -> None:
+    """Write all rows that were set aside, whose numbers are those of the file, in order."""
+    of_reason = {reason: np.concatenate([rows for one, rows in listed if one == reason]) for reason, _ in listed}
+    with closing(BadRowFile(path)) as file:
+        file.add(of_reason, 0)
 
 
 def check_list(path: Path) -> None:

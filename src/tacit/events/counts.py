@@ -200,6 +200,7 @@ class CountKeeper:
         self._counts = np.zeros(n_bins * self._n_columns, np.int64)
         self._n_bins_used = 0
         self._n_counted = 0
+        self.names_rows = True  # not where an engine counts parts, in which rows have other numbers
 
     def __add__(self, other: CountKeeper) -> CountKeeper:
         if not isinstance(other, CountKeeper):
@@ -258,6 +259,8 @@ class CountKeeper:
         What a cell holds is the smaller of the sum and :data:`MOST_IN_A_CELL`, in any order of the rows: one event more
         or less changes it by at most one, and no row can make the sum overflow.
         """
+        if self._is_endless:  # another machine may have taken the rows in
+            self._grow(int(cells.max(initial=-1)) // self._n_columns + 1)
         if isinstance(units, int):
             np.add.at(self._counts, cells, units)
             return
@@ -276,15 +279,18 @@ class CountKeeper:
         return EventCounts(domain, counts, n_rows, self._n_counted, n_left_out, bad_rows, table=table)
 
     def _make_room(self, batch: EventBatch) -> None:
-        last = int(batch.time_bin.max())
-        self._n_bins_used = max(self._n_bins_used, last + 1)
-        n_cells = self._n_bins_used * self._n_columns
-        if n_cells > _MAX_CELLS:
-            row = int(batch.row[np.argmax(batch.time_bin)])
+        n_bins = int(batch.time_bin.max()) + 1
+        if n_bins * self._n_columns > _MAX_CELLS:
+            row = f"row {int(batch.row[np.argmax(batch.time_bin)])}" if self.names_rows else "one of its rows"
             raise DataError(
-                f"{self._source}: the date in row {row} lies so far in the future that its cells cannot be held. "
+                f"{self._source}: the date in {row} lies so far in the future that its cells cannot be held. "
                 "Correct it, or give the time axis an end: later dates are then set aside."
             )
+        self._grow(n_bins)
+
+    def _grow(self, n_bins: int) -> None:
+        self._n_bins_used = max(self._n_bins_used, n_bins)
+        n_cells = self._n_bins_used * self._n_columns
         if n_cells > len(self._counts):
             grown = np.zeros(min(max(n_cells, 2 * len(self._counts)), _MAX_CELLS), np.int64)
             grown = grown[: len(grown) // self._n_columns * self._n_columns]

@@ -14,10 +14,13 @@ from contextlib import closing
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Generic, Protocol, Self, TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
+
 from tacit._base.extras import require
 from tacit.domain import Domain
 from tacit.errors import DataError, UnreadableFile
-from tacit.events.badrows import BadRowLog
+from tacit.events.badrows import BadRowLog, Reason
 from tacit.events.contribution_bound import BoundedCount, ContributionBound
 from tacit.events.dates import DateForm
 from tacit.events.digest import DayDigest
@@ -46,25 +49,33 @@ Added = TypeVar("Added", bound=Any)
 
 @dataclass(slots=True)
 class RowAccount:
-    """The number of rows read, of those left out, and those set aside with their reasons."""
+    """The number of rows read, of those left out, and those set aside with their reasons.
+
+    ``listed`` is every row that was set aside, where an engine is asked for a list of them.
+    """
 
     n_rows: int = 0
     n_left_out: int = 0
     bad: BadRowLog = field(default_factory=BadRowLog)
+    listed: list[tuple[Reason, NDArray[np.int64]]] | None = None
 
     def add(self, made: Interpreted, first_row: int) -> None:
         """Account for the rows of a table."""
         for reason, records in made.bad.items():
             self.bad.add(reason, records + first_row)
+            if self.listed is not None:
+                self.listed.append((reason, records + first_row))
         self.n_left_out += made.n_left_out
         self.n_rows += len(made.events) + made.n_left_out + sum(len(records) for records in made.bad.values())
 
     def __add__(self, other: RowAccount) -> RowAccount:
-        return RowAccount(self.n_rows + other.n_rows, self.n_left_out + other.n_left_out, self.bad + other.bad)
+        listed = None if self.listed is None or other.listed is None else self.listed + other.listed
+        return RowAccount(self.n_rows + other.n_rows, self.n_left_out + other.n_left_out, self.bad + other.bad, listed)
 
     def after(self, n_rows: int) -> RowAccount:
         """The account of rows that stand so many rows later."""
-        return replace(self, bad=self.bad.after(n_rows))
+        listed = None if self.listed is None else [(reason, rows + n_rows) for reason, rows in self.listed]
+        return replace(self, bad=self.bad.after(n_rows), listed=listed)
 
 
 @dataclass(slots=True)

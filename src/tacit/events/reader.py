@@ -11,7 +11,7 @@ from typing import Any, cast
 from tacit.domain import Domain
 from tacit.errors import DataError, NotDescribed, Remedy, SettingError
 from tacit.events import selection
-from tacit.events.badrows import BadRowFile, BadRowSummary, check_list, refuse_bad_rows
+from tacit.events.badrows import BadRowFile, BadRowSummary, check_list, refuse_bad_rows, write_list
 from tacit.events.columns import is_text
 from tacit.events.contribution_bound import BoundedCount, Contributed, ContributionBound
 from tacit.events.counts import CountKeeper, EventCounts, TableWatcher
@@ -228,13 +228,20 @@ class Events:
         if self._engine is None:
             self._run(done, progress, bound, only)
             return done.total
-        empty = Pass(start, None if digest is None else digest.empty())
+        empty = self._empty(start, digest)
         positions = tuple(self._positions.values())
         return self._taken(self._engine.run(self._source, positions, self._reader(bound, only), empty), digest)
+
+    def _empty(self, start: Added, digest: DayDigest | None) -> Pass[Added]:
+        """The pass that an engine begins with."""
+        account = RowAccount(listed=None if self.options.bad_rows is None else [])
+        return Pass(start, None if digest is None else digest.empty(), account)
 
     def _taken(self, done: Pass[Added], digest: DayDigest | None) -> Added:
         """Take over what an engine made of all rows."""
         self._account = done.account
+        if self.options.bad_rows is not None:
+            write_list(Path(self.options.bad_rows), done.account.listed or [])
         if digest is not None and done.digest is not None:
             digest.take_over(done.digest)
         if self.options.strict:
@@ -274,7 +281,7 @@ class Events:
                 self._run(Pass(bounded, digest), progress, bounded.bound)
                 bounded.count()
             else:
-                empty = Pass(bounded, None if digest is None else digest.empty())
+                empty = self._empty(bounded, digest)
                 positions = tuple(self._positions.values())
                 reader = self._reader(bounded.bound, None)
                 bounded = self._taken(self._engine.run_bounded(self._source, positions, reader, empty), digest)

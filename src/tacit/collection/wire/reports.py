@@ -21,8 +21,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import struct
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -33,28 +34,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit._base.fields import whole
-from tacit._base.files import check_writable, written_whole
+from tacit._base.files import written_whole
 from tacit._base.reading import check_regular, parse_json, reading
-from tacit.collection.wire.cell_counts import (
-    BLOCK_REPORTS,
-    CellCounter,
-    CellCounts,
-    block_keys,
-    blocks_of,
-    draw_reports,
-    drawing_key,
-    secret_key,
-)
-from tacit.collection.wire.spool import ROWS_IN_MEMORY, Spool, are_runs, sorting_order
+from tacit.collection.wire.spool import Spool, are_runs
 from tacit.counts.provenance import Provenance
 from tacit.errors import FormatError, Remedy, SettingError
-from tacit.mechanisms.local.randomizer import LocalRandomizer
-from tacit.mechanisms.registry import mechanism_of
-from tacit.plan import Plan
-from tacit.randomness import Randomness
 
 FORMAT: Final = 1
 _MAGIC: Final = b"TACITRPT"
+_UNFINISHED: Final = b"TACIT..."  # in its place while a file is one of several that appear together
 _READ_REPORTS: Final = 1 << 22  # read at once: 12 MiB of 3 bytes each; doubled, twice the memory
 _LARGEST_HEADER: Final = 1 << 16  # bytes: a header has some hundreds; a longer one is damage or an attack on memory
 
@@ -110,10 +98,12 @@ def write_sorted(
     pieces: Iterable[NDArray[np.uint8]],
     *,
     overwrite: bool = True,
-) -> None:
-    """Write a report file of reports that come sorted. On return it is on the disk, whole.
+    is_finished: bool = True,
+) -> bytes:
+    """Write a report file of reports that come sorted, and return its checksum. On return it is on the disk, whole.
 
-    Without ``overwrite`` a file that is there already is left alone, and refused unless it is the very same.
+    Without ``overwrite`` a file that is there already is left alone, and refused unless it is the very same. A file
+    that is not finished is refused by every reader until :func:`finish` was called.
     """
     header = {
         "format": FORMAT,
@@ -130,8 +120,20 @@ def write_sorted(
             file.write(part)
             digest.update(part)
         file.write(digest.digest())
-        if not overwrite and path.exists() and _checksum_of(path) != digest.digest():
+        if not is_finished:
+            file.seek(0)
+            file.write(_UNFINISHED)
+        if not overwrite and path.exists() and checksum_of(path) != digest.digest():
             raise SettingError(f"{path} exists already and holds something else.", remedy=Remedy.OVERWRITE)
+    return digest.digest()
+
+
+def finish(path: Path) -> None:
+    """Let a file be read that was written unfinished. On return this is on the disk."""
+    with path.open("r+b") as file:
+        file.write(_MAGIC)
+        file.flush()
+        os.fsync(file.fileno())
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,150 +254,9 @@ class ReportFile:
             raise FormatError(f"{self.path} is damaged: its checksum does not agree. Ask for it again.")
 
 
-def _checksum_of(path: Path) -> bytes | None:
+def checksum_of(path: Path) -> bytes | None:
     """Return the checksum of a report file; None of anything else."""
     try:
         return ReportFile.open(path).checksum
     except FormatError:
         return None
-
-
-Progress = Callable[[int, int | None], None]
-
-_GATHERED_REPORTS: Final = 1 << 20
-"""Reports of whole bins that are sorted together: sorting many small bins at a time spares calls, and a quarter of what
-fits in memory stays nearer to the processor."""
-
-
-class RandomizingWriter:
-    """Randomizes events under a plan and writes their reports, sorted and labelled.
-
-    Use as a context manager; leaving it by an exception leaves no file behind. Events are counted while they come in,
-    in memory alone, and randomized when the block is left: whatever their order, one secret gives one file.
-
-    What it does not promise: it keeps no ledger, and its secret is gone with the process. A run that is stopped cannot
-    be taken up, and running again draws further reports of the same events. Real events belong in a ledger first:
-    :func:`tacit.collection.randomizing.randomize_events` does that, and resumes. A device that must forget each value
-    at once calls :meth:`tacit.collection.wire.MessageFormat.randomize`, with its memo where the mechanism remembers.
-    """
-
-    def __init__(self, path: str | Path, plan: Plan, *, randomness: Randomness, prior_epsilon: float = 0.0) -> None:
-        self._path = Path(path)
-        self._plan = plan
-        self._mechanism = mechanism_of(plan)  # a plan that cannot be honoured is refused before any event is counted
-        check_forgets(plan)
-        check_writable(self._path)
-        self._secret = secret_key(randomness)
-        self._provenance = Provenance.of_reports(plan.fingerprint, randomness.is_simulation, prior_epsilon)
-        self._counter = CellCounter(plan.n_private)
-
-    def add(self, time_bins: NDArray[np.int64], columns: NDArray[np.integer]) -> None:
-        """Count events, given as cells of the plan's domain."""
-        self._counter.add(*self._plan.split(np.asarray(time_bins, np.int64), columns))
-
-    def __enter__(self) -> RandomizingWriter:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if kind is None:
-            counts = self._counter.counts()
-            key = drawing_key(self._secret, self._plan.fingerprint, counts.digest())
-            write_reports(self._path, self._mechanism, counts, key=key, provenance=self._provenance)
-
-
-def check_forgets(plan: Plan) -> None:
-    """Refuse a plan of devices that remember: no report file is drawn from memos."""
-    if plan.unit == "device":
-        raise SettingError(
-            "the plan is for devices that remember their permanent answers; here all coins would be drawn again for "
-            "every event. Report from a DeviceMemo on each device, or make a plan with the unit event."
-        )
-
-
-Pieces = Callable[[LocalRandomizer, CellCounts, bytes, Path], Iterator[NDArray[np.uint8]]]
-"""Draws a report for every event counted under a key and gives them sorted by bin and report, piece by piece. What does
-not fit in memory may lie beside the output, enciphered."""
-
-
-def write_reports(
-    path: Path,
-    mechanism: LocalRandomizer,
-    counts: CellCounts,
-    *,
-    key: bytes,
-    provenance: Provenance,
-    overwrite: bool = True,
-    progress: Progress | None = None,
-    pieces: Pieces | None = None,
-) -> None:
-    """Draw a report for every event counted, and write them sorted. On return the file is on the disk, whole.
-
-    Without ``overwrite`` a file that is there already is refused unless it is the very same. ``pieces`` draws them
-    somewhere else.
-    """
-    bins, run_lengths = counts.bins()
-    drawn = (pieces or sorted_pieces)(mechanism, counts, key, path.parent)
-    watched = _watched(drawn, counts.n_events, progress)
-    write_sorted(path, provenance, mechanism.report_bytes, bins, run_lengths, watched, overwrite=overwrite)
-
-
-def sorted_pieces(
-    mechanism: LocalRandomizer, counts: CellCounts, key: bytes, beside: Path
-) -> Iterator[NDArray[np.uint8]]:
-    """Yield the reports of one bin after the other, sorted; only a bin too large for memory goes through files."""
-    drawn = _Drawn(mechanism, counts, key)
-    for bins, run_lengths in gathered(*counts.bins()):
-        n_reports = int(run_lengths.sum())
-        if n_reports <= ROWS_IN_MEMORY:
-            reports = np.concatenate(list(drawn.take(n_reports)))
-            yield reports[sorting_order(np.repeat(bins, run_lengths), reports)]
-            continue
-        with Spool(beside, mechanism.report_bytes) as spool:
-            for reports in drawn.take(n_reports):
-                spool.add(np.repeat(bins, len(reports)), reports)
-            yield from spool.sorted_reports()
-
-
-def _watched(
-    pieces: Iterator[NDArray[np.uint8]], n_reports: int, progress: Progress | None
-) -> Iterator[NDArray[np.uint8]]:
-    done = 0
-    for piece in pieces:
-        yield piece
-        done += len(piece)
-        if progress is not None:
-            progress(done, n_reports)
-
-
-def gathered(
-    bins: NDArray[np.int64], run_lengths: NDArray[np.int64]
-) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-    """Yield bins in groups of so many reports, or a bin of more alone."""
-    ends, start = np.cumsum(run_lengths), 0
-    while start < len(bins):
-        before = int(ends[start - 1]) if start else 0
-        stop = max(start + 1, int(np.searchsorted(ends, before + _GATHERED_REPORTS, side="right")))
-        yield bins[start:stop], run_lengths[start:stop]
-        start = stop
-
-
-class _Drawn:
-    """Reports in the order of their numbers, each block drawn once."""
-
-    def __init__(self, mechanism: LocalRandomizer, counts: CellCounts, key: bytes) -> None:
-        self._mechanism, self._counts, self._key = mechanism, counts, key
-        self._next = 0
-        self._left = np.empty((0, mechanism.report_bytes), np.uint8)
-
-    def take(self, n_reports: int) -> Iterator[NDArray[np.uint8]]:
-        """Yield the next so many reports, in pieces of at most a block."""
-        while n_reports:
-            if not len(self._left):
-                numbers = range(self._next, min(self._next + BLOCK_REPORTS, self._counts.n_events))
-                keys = block_keys(self._key, blocks_of(numbers))
-                self._left, self._next = draw_reports(self._mechanism, keys, self._counts, numbers), numbers.stop
-            taken, self._left = self._left[:n_reports], self._left[n_reports:]
-            n_reports -= len(taken)
-            yield taken
