@@ -50,7 +50,8 @@ bench: $(VENV)-bench/.bench
 	@echo "  benchmarks/planner.py    predicted beside simulated errors"
 	@echo "  benchmarks/reading.py    reading events, files of up to 50 million rows (3 GB)"
 	@echo "  benchmarks/bounding.py   bounding what one person adds, the same"
-	@echo "By $(BIN)/python: benchmarks/spark.py, counting and randomizing on a cluster of processes (--rows 100_000_000)"
+	@echo "By $(BIN)/python: benchmarks/spark.py, counting and randomizing on a cluster of processes (--sizes 100_000_000)"
+	@echo "By $(BIN)/python: benchmarks/spark_peers.py, a central count beside Tumult Analytics and PipelineDP, in their environments"
 	@echo "And by $(BIN)/python: benchmarks/collector.py, a collector with both databases (--kills 50: killed under load)"
 	@echo "  benchmarks/collector_faults.py   its connections, databases, disks and clocks broken under load"
 

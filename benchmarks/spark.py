@@ -27,6 +27,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from spark_peers import cpu_of_tree
 
 from tacit.collection.randomizing import PlanCounts
 from tacit.collection.wire.randomizing_writer import sorted_pieces
@@ -68,23 +69,6 @@ class Timing:
 
     def rates(self, n: int) -> str:
         return f"{n / self.wall:>12,.0f}/s wall {n / self.cpu:>12,.0f}/s cpu"
-
-
-def cpu_of_tree() -> float:
-    """Seconds on processors of this process and all it started, those that have ended among them."""
-    parents, spent = {}, {}
-    for one in Path("/proc").iterdir():
-        if one.name.isdigit():
-            try:
-                fields = (one / "stat").read_text().rpartition(")")[2].split()
-            except OSError:
-                continue
-            parents[int(one.name)] = int(fields[1])
-            spent[int(one.name)] = sum(int(number) for number in fields[11:15])  # user, system, and of ended children
-    mine = {os.getpid()}
-    while new := {one for one, parent in parents.items() if parent in mine} - mine:
-        mine |= new
-    return sum(spent.get(one, 0) for one in mine) / os.sysconf("SC_CLK_TCK")
 
 
 def timed(work: Callable[[], Any]) -> tuple[Timing, Any]:

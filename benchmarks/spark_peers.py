@@ -8,7 +8,8 @@ the environment it is installed in, in a process of its own, one after the other
 Tumult Analytics pins NumPy below 2 and pandas below 2, so it needs an environment of its own (`pip install
 tmlt.analytics`); so does PipelineDP (`pip install pipeline-dp 'pyspark<4' pandas pyarrow setuptools`). Noise is Laplace
 of scale 1 everywhere, keys are public, and every library says its version. The sum of the noisy counts is printed: it
-must lie near the number of rows.
+must lie near the number of rows. *cpu* are the seconds that all processes, Java's among them, spent on processors; they
+hardly depend on who else works there.
 """
 
 from __future__ import annotations
@@ -25,6 +26,23 @@ from pathlib import Path
 DAYS = ("2006-01-01", "2018-12-31")
 TOWNS = [f"Town {number}" for number in range(17)]
 MASTER = f"local[{os.cpu_count()}]"
+
+
+def cpu_of_tree() -> float:
+    """Seconds on processors of this process and all it started, those that have ended among them."""
+    parents, spent = {}, {}
+    for one in Path("/proc").iterdir():
+        if one.name.isdigit():
+            try:
+                fields = (one / "stat").read_text().rpartition(")")[2].split()
+            except OSError:
+                continue
+            parents[int(one.name)] = int(fields[1])
+            spent[int(one.name)] = sum(int(number) for number in fields[11:15])  # user, system, and of ended children
+    mine = {os.getpid()}
+    while new := {one for one, parent in parents.items() if parent in mine} - mine:
+        mine |= new
+    return sum(spent.get(one, 0) for one in mine) / os.sysconf("SC_CLK_TCK")
 
 
 def tacit(path: str) -> float:
@@ -95,9 +113,9 @@ def run(role: str, path: str) -> None:
     began = time.perf_counter()
     work, package = ROLES[role]
     total = work(path)
-    took = time.perf_counter() - began
+    took, cpu = time.perf_counter() - began, cpu_of_tree()
     version = f"{package} {importlib.metadata.version(package)}, pyspark {importlib.metadata.version('pyspark')}"
-    print(f"RESULT {took:.1f} {total:.0f} {version}")
+    print(f"RESULT {took:.1f} {cpu:.1f} {total:.0f} {version}")
 
 
 def measured(role: str, python: str, path: Path) -> None:
@@ -109,8 +127,11 @@ def measured(role: str, python: str, path: Path) -> None:
         why = (ran.stderr.strip().splitlines() or ["no word"])[-1]
         print(f"{role:<12} failed: {why}", flush=True)
         return
-    _, took, total, version = lines[0].split(maxsplit=3)
-    print(f"{role:<12} {float(took):>8.1f} s   noisy sum {int(total):>12,}   {version}", flush=True)
+    _, took, cpu, total, version = lines[0].split(maxsplit=4)
+    print(
+        f"{role:<12} {float(took):>8.1f} s wall {float(cpu):>8.1f} s cpu   noisy sum {int(total):>12,}   {version}",
+        flush=True,
+    )
 
 
 def main() -> None:

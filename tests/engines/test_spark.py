@@ -434,13 +434,15 @@ def examples_of_the_guide_run(world: World, tacit: Callable[..., Any], monkeypat
     assert {language for language, _ in blocks} == {"python", "console"}
     for language, text in blocks:
         if language == "python":
-            exec(compile(text, GUIDE.name, "exec"), names)
+            # Java was started in another folder
+            found = text.replace('"events.parquet"', repr(str(world.folder / "events.parquet")))
+            exec(compile(found, GUIDE.name, "exec"), names)
             continue
         for line in text.splitlines():
             ran = tacit(*shlex.split(line.removeprefix("$ tacit ")))
             assert ran.code == 0, (line, ran.err)
     there = tacit(
-        "tally", *sorted((world.folder / "spark-parts").iterdir()), "--plan", "plan.toml", "--out", "parts.tally"
+        "tally", *sorted((world.folder / "towns-parts").iterdir()), "--plan", "plan.toml", "--out", "parts.tally"
     )
     assert there.code == 0, there.err
 
