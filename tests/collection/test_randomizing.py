@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from tacit.collection.randomizing import randomize_events
 from tacit.collection.tallying import estimate_tally, tally_reports
 from tacit.collection.wire import RandomizingWriter, ReportFile, spool
-from tacit.collection.wire import reports as report_files
+from tacit.collection.wire import randomizing_writer as report_files
 from tacit.collection.wire.cell_counts import CellCounts, drawing_key
 from tacit.collection.wire.randomizing_writer import OneFile
 from tacit.counts.provenance import Provenance
