@@ -66,6 +66,10 @@ class Remedy(Enum):
     GIVE_NAMES = "Look at its first line: if it holds no column names, give them with ReadOptions(names=...)."
     GIVE_TABLE = "Give the table: gazetteer=Gazetteer.read(path)."
     GIVE_TOKEN = "Give the survey's token to send reports: token=..."
+    GO_ON_UNDER_ANOTHER = (
+        "Name the ledger that paid for it with ledger=..., or, if this one knows all that was spent on these events, "
+        "go on with other_ledger=True."
+    )
     HIDE_THE_SAME = "Use a plan that hides the same; again=True does not help here."
     KEEP_SUPPRESSED = "Make it again with Rules.parse(..., keep_suppressed=True)."
     KEEP_TO_NEW_DAYS = "Keep to the new days; again=True does not help here."
@@ -85,6 +89,10 @@ class Remedy(Enum):
     NAME_PLACES_COLUMN = "Rename a column, or say which it is: Gazetteer.read(path, columns={{{meaning!r}: 'COLUMN'}})"
     NAME_USERS = "Name it: EventColumns(user=...)."
     OVERWRITE = "Choose another name, or overwrite it with overwrite=True."
+    PUBLISH_APART = (
+        "Else keep to days that are new, or publish these on their own, where the sum can be accepted: name another "
+        "folder, with again=True."
+    )
     PUBLISH_ELSEWHERE = "To publish otherwise, name another folder."
     RANDOMIZE_INSTEAD = "Use mechanism_of, or make a plan with central_plan_for."
     RELEASE_COARSER = "Release it again with Release.of(..., by=..., place=...), or with keep_suppressed in its rules."

@@ -412,3 +412,21 @@ def test_a_page_on_which_every_count_is_suppressed_is_drawn_all_the_same(open_pa
     opened.page.locator("#kind-on-map").select_option(label="flood")
     assert "suppressed" in opened.page.locator(".tiles").inner_text()
     assert not [said for said in opened.console if not said.startswith("WARN Infinite extent")]  # of no number at all
+
+
+def test_a_page_without_places_is_drawn_and_asked_by_dragging(open_page, make_release, tmp_path):
+    domain = Domain(TimeAxis.between("2018-01-01", "2018-03-11", zone="Europe/Paris"), PlaceAxis.everything())
+    release = make_release(domain, private=("time",), reports=3000)
+    opened = open_page(make_page(release, tmp_path / "page.html"))
+    opened.page.wait_for_selector("html[data-answers=yes]")
+    assert opened.console == []
+    assert "alls" not in opened.page.inner_text("body")
+    opened.page.locator("#chart-totals").scroll_into_view_if_needed()
+    box = opened.page.locator("#chart-totals").bounding_box()
+    opened.page.mouse.move(box["x"] + box["width"] * 0.3, box["y"] + 80)
+    opened.page.mouse.down()
+    opened.page.mouse.move(box["x"] + box["width"] * 0.6, box["y"] + 80, steps=4)
+    opened.page.mouse.up()
+    asked = opened.page.locator("#answer-note").inner_text()
+    assert re.match(r"events: \d+ (January|February) 2018 to \d+ (February|March) 2018\.", asked)
+    assert opened.console == []

@@ -132,6 +132,45 @@ def test_events_without_places_are_counted_in_all(run):
     assert made.answer("2026-01").value == pytest.approx(3100, abs=60)
 
 
+def test_another_ledger_is_refused_until_somebody_says_that_it_knows_all(run, tmp_path):
+    run(trips())
+    other = tmp_path / "other.sqlite"
+    before = {path.name: path.read_bytes() for path in run.folder.iterdir()}
+    with pytest.raises(SettingError, match=r"which is new, is not the one that paid .* other_ledger=True"):
+        run(trips(), first=None, last="2026-03-31", ledger=other)
+    assert {path.name: path.read_bytes() for path in run.folder.iterdir()} == before
+    assert not other.exists()
+    run(trips(), ledger=other)  # nothing is paid: whoever has no ledger may make the pages again
+    made = run(trips(), first=None, last="2026-03-31", ledger=other, other_ledger=True)
+    assert made.release.domain.time.days == ("2026-01-01", "2026-03-31")
+    assert len(Ledger(other).history()) == 1
+    with pytest.raises(SettingError, match=r"ledger.sqlite is not the one that paid"):
+        run(trips(120), first=None, last="2026-04-30")
+    assert Agreement.read(run.folder).ledger == Ledger(other).identity
+
+
+def test_a_ledger_that_was_moved_is_the_same(run, tmp_path):
+    run(trips())
+    moved = tmp_path / "elsewhere" / "ledger.sqlite"
+    moved.parent.mkdir()
+    for path in tmp_path.glob("ledger.sqlite*"):
+        path.rename(moved.parent / path.name)
+    made = run(trips(), first=None, last="2026-03-31", ledger=moved)
+    assert made.release.domain.time.days == ("2026-01-01", "2026-03-31")
+
+
+def test_days_that_cannot_join_are_not_offered_to_be_randomized_again(run, tmp_path):
+    march = {"first": "2026-03-01", "last": "2026-03-31", "trust": "nobody"}
+    run(trips(), trust="nobody")
+    run(trips(), data_set="a copy", folder=tmp_path / "copy", **march)
+    Ledger(run.ledger).declare_same("bike trips", "a copy")
+    with pytest.raises(AlreadyRandomized, match="publish these on their own") as refused:
+        run(trips(), trust="nobody", first=None, last="2026-03-31")
+    assert "accept the sum with again" not in str(refused.value)
+    made = run(trips(), folder=tmp_path / "apart", again=True, **march)  # as it says
+    assert made.release.statement.total_epsilon == pytest.approx(2.0)
+
+
 @pytest.mark.slow
 def test_a_publication_keeps_its_language_until_another_is_named(run):
     def languages():

@@ -265,6 +265,8 @@ REMEDIES: Final = {
     Remedy.GIVE_NAMES: "Look at its first line: if it holds no column names, give them with --names.",
     Remedy.GIVE_TABLE: "Name the table: --places FILE",
     Remedy.GIVE_TOKEN: "Give the survey's token to send reports: --token, or TACIT_TOKEN",
+    Remedy.GO_ON_UNDER_ANOTHER: "Name the ledger that paid for it: --ledger FILE; or, if this one knows all that was "
+    "spent on these events, go on with --other-ledger.",
     Remedy.HIDE_THE_SAME: "Use a plan that hides the same; --again does not help here.",
     Remedy.KEEP_SUPPRESSED: "Make it again without --suppress, or with --keep-suppressed.",
     Remedy.KEEP_TO_NEW_DAYS: "Keep to the new days (--from); --again does not help here.",
@@ -285,6 +287,8 @@ REMEDIES: Final = {
     Remedy.NAME_PLACES_COLUMN: "Rename a column, or say which it is: --places-column {meaning}=COLUMN",
     Remedy.NAME_USERS: "Add: --user COLUMN",
     Remedy.OVERWRITE: "Choose another name, or overwrite it with --force.",
+    Remedy.PUBLISH_APART: "Else keep to days that are new, or publish these on their own, where the sum can be "
+    "accepted: --folder FOLDER --from DATE --again",
     Remedy.PUBLISH_ELSEWHERE: "To publish otherwise, name another folder: --folder FOLDER",
     Remedy.RANDOMIZE_INSTEAD: "Use tacit randomize, or make a plan with: tacit plan --trust curator",
     Remedy.RELEASE_COARSER: "Release it again with --by or --place, or with --keep-suppressed.",

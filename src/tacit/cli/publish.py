@@ -10,6 +10,7 @@ import typer
 from tacit.cli import console
 from tacit.cli.ledger_file import LedgerFile, data_set_name, say_ledger
 from tacit.cli.options import (
+    LEDGER,
     AcceptLoss,
     Again,
     DataSetName,
@@ -25,8 +26,8 @@ from tacit.cli.options import (
     known_language,
     takes,
 )
-from tacit.cli.publish_questions import WHOM, Beginning, check_given, off_by
-from tacit.cli.release import say_protection
+from tacit.cli.publish_questions import WHOM, Beginning, check_given, off_by, off_by_words
+from tacit.cli.release import question_about, say_protection
 from tacit.cli.sources import kinds_of, named_source, say_bad_rows, say_kinds
 from tacit.domain import Domain, TimeAxis
 from tacit.errors import SettingError
@@ -70,6 +71,14 @@ def publish(
     ledger: LedgerFile = None,
     accept_loss: AcceptLoss = False,
     again: Again = False,
+    other_ledger: Annotated[
+        bool,
+        typer.Option(
+            "--other-ledger",
+            help="Go on under another ledger than before: it must know all that was spent on these events.",
+            rich_help_panel=LEDGER,
+        ),
+    ] = False,
     yes: Annotated[
         bool, typer.Option("--yes", help="Ask nothing: what is not named, or was not confirmed before, is refused.")
     ] = False,
@@ -156,6 +165,7 @@ def publish(
             budget=budget,
             accept_loss=accept_loss,
             again=again,
+            other_ledger=other_ledger,
             days_ahead=days_ahead,
             title=title,
             noun=noun,
@@ -177,7 +187,7 @@ def publish(
     if seed is None:
         say_ledger(Ledger(ledger or default_ledger()))
     console.strong(f"Open {(root / 'page.html').resolve()} in a browser.")
-    console.say(f"Next: tacit query {root / 'release.parquet'} --from DATE --to DATE --place NAME")
+    console.say(f"Next: {question_about(made.release, root / 'release.parquet')}")
 
 
 def _show(preview: Preview, root: Path, *, is_asking: bool) -> None:
@@ -206,7 +216,7 @@ def _show(preview: Preview, root: Path, *, is_asking: bool) -> None:
     for sentence in (*preview.promises, preview.public):
         console.say(sentence)
     step = preview.plan.domain.time.step
-    console.strong("What a count of one place will be off by")
+    console.strong(off_by_words(preview.plan.domain))
     rows = [[WHOM[one.trust], one.unit, off_by(one.one), off_by(one.thirty)] for one in preview.errors()]
     console.table(["whom you trust", "protected", f"one {step}", f"30 {step}s"], rows, left=2)
     if preview.ledger is not None:

@@ -97,8 +97,13 @@ def _days(domain: DomainOptions) -> tuple[tuple[str | None, str], tuple[str | No
 
 def sure_at_most(error: ExpectedError) -> str:
     """Return of what somebody can be how sure at most, as the statement has it."""
-    about = f"its place, of {error.n_values:,}" if error.trust == NOBODY else "that it is there"
+    about = f"its {error.hidden}, of {error.n_values:,}" if error.trust == NOBODY else "that it is there"
     return f"{about}: {percent_at_most(error.belief)}"
+
+
+def off_by_words(domain: Domain) -> str:
+    """Return what the errors are of, as a heading: without places there is one count a period."""
+    return f"What a count{'' if domain.place.is_all else ' of one place'} will be off by"
 
 
 def off_by(error: float) -> str:
@@ -251,14 +256,15 @@ class Beginning:
                 for error in errors
                 if trust in (None, error.trust)
             ]
-        console.strong("What a count of one place will be off by, and how sure somebody can become of an event")
+        console.strong(f"{off_by_words(domain)}, and how sure somebody can become of an event")
         step = domain.time.step
+        hidden = f"all {step}s" if domain.n_columns == 1 else "all places" if domain.kind is None else "all of these"
         console.table(
             ["epsilon", "whom you trust", "protected", "sure at most", f"one {step}", f"30 {step}s"], rows, left=4
         )
         console.say(
             "Trust nobody, and every event is randomized; trust the curator, you, and counts get noise. Sure at most: "
-            "somebody who thought all places equally likely, or it as likely as not that the event is there, and now "
+            f"somebody who thought {hidden} equally likely, or it as likely as not that the event is there, and now "
             "sees all that is published."
         )
         trust = trust or ask("Whom do you trust with exact counts: curator (you) or nobody?", read_trust)

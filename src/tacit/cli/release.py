@@ -220,8 +220,14 @@ def say_next(made: Release, out: Path, statement: Path | None) -> None:
     if out.suffix in EXPORTED:
         console.say("That file is for spreadsheets and other programs. Tacit itself reads the release as .parquet.")
         return
+    console.say(f"Next: {question_about(made, out)}, or: tacit page {out}")
+
+
+def question_about(made: Release, path: Path) -> str:
+    """Return the command that asks a release, with the options that it has an answer for."""
+    place = "" if made.domain.place.is_all else " --place NAME"
     kind = "" if made.domain.kind is None else " --kind NAME"
-    console.say(f"Next: tacit query {out} --from DATE --to DATE --place NAME{kind}, or: tacit page {out}")
+    return f"tacit query {path} --from DATE --to DATE{place}{kind}"
 
 
 def _say_version(made: Release, revises: Path | None) -> None:

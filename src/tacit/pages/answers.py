@@ -38,7 +38,7 @@ def answers(release: Release) -> dict[str, Any] | None:
         "labels": [period(label) for label in domain.time.labels()],
         "is_by_day": domain.time.step == "day",
         "words": {
-            "places": plural(level_noun(domain.place.level)),
+            "places": "" if domain.place.is_all else plural(level_noun(domain.place.level)),
             "kinds": "" if domain.kind is None else plural(level_noun(domain.kind.level)),
         },
         "sizes": list(domain.sizes),

@@ -21,7 +21,8 @@ from tacit.pages.figures import ON_PAGE, first_shade, places_chart, shade_limits
 from tacit.pages.figures.counts import Counts, rounded, starts_of
 from tacit.pages.figures.forecasts import expected_counts, expected_in_all, fan_chart, fan_rows, part_of
 from tacit.pages.figures.maps import Outlines
-from tacit.pages.sections import events_of, map_layout, without_rows
+from tacit.pages.headline import events_of
+from tacit.pages.sections import map_layout, without_rows
 from tacit.pages.selection import MOST_CELLS, MOST_KINDS, MOST_PLACES
 from tacit.pages.tables import rows_in_words
 from tacit.pages.words import (
@@ -147,8 +148,10 @@ def headline(shown: Coming) -> list[dict[str, str]]:
     place, kind = forecast.domain.place, shown.release.domain.kind
     first = part_of(forecast.totals, slice(1))
     places = plural(level_noun(place.level))
-    together = gettext("All %(places)s together.", places=places)
-    if kind is not None and not shown.name:
+    together = "" if place.is_all else gettext("All %(places)s together.", places=places)
+    if kind is not None and not shown.name and place.is_all:
+        together = gettext("All %(places)s together.", places=plural(level_noun(kind.level)))
+    elif kind is not None and not shown.name:
         together = gettext(
             "All %(places)s and %(kinds)s together.", places=places, kinds=plural(level_noun(kind.level))
         )
@@ -176,7 +179,7 @@ def _figure(name: str, distribution: CountDistribution, shown: Coming, remark: s
         lower, upper = distribution.intervals(level)
         limits = {"often": how_often(level), "lower": number(lower[0]), "upper": number(upper[0])}
         spans.append(gettext("%(often)s between %(lower)s and %(upper)s", **limits))
-    note = f"{remark} {sentence_case(', '.join(spans))}."
+    note = f"{remark} {sentence_case(', '.join(spans))}.".strip()
     return {"value": expected(float(distribution.means[0])), "name": name, "note": note}
 
 
@@ -358,12 +361,10 @@ def matrix(shown: Coming) -> dict[str, Any]:
     forecast, level = shown.forecast, shown.levels[0]
     cells, bins = forecast.domain.place.cells, slice(n_bins)
     rows = [(cells[cell], part_of(forecast.counts, (bins, cell))) for cell in shown.kept]
-    rows.append(
-        (
-            gettext("All %(places)s together", places=plural(level_noun(forecast.domain.place.level))),
-            part_of(forecast.totals, bins),
-        )
-    )
+    together = gettext("All %(places)s together", places=plural(level_noun(forecast.domain.place.level)))
+    if forecast.domain.place.is_all:  # one row, of what readers call the events
+        rows, together = [], sentence_case(shown.events)
+    rows.append((together, part_of(forecast.totals, bins)))
     return {
         "heads": [short_moment(label) for label in shown.labels[:n_bins]],
         "rows": [{"place": place, "cells": _cells(distribution, level)} for place, distribution in rows],

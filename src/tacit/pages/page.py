@@ -27,7 +27,7 @@ from tacit._base.sentences import listed
 from tacit.counts.tally import ExactTally
 from tacit.errors import SettingError
 from tacit.events.places import Polygons
-from tacit.pages import sections, tables
+from tacit.pages import headline, sections, tables
 from tacit.pages.answers import answers, with_limits
 from tacit.pages.embedding import chart_library, json_for_script, messages_of, policy, resource
 from tacit.pages.figures import LABORATORY, chart_labels, outlines, points, short_names
@@ -118,17 +118,17 @@ def make_page(
             "data": json_for_script(data),
             "answers": None if asked is None else json_for_script(asked),
             "asked": asked,
-            "lead": sections.lead(selection),
+            "lead": headline.lead(selection),
             "links": links or {},
-            "price_of_privacy": sections.price_of_privacy(release.statement),
-            "error_words": sections.error_words(selection, errors),
+            "price_of_privacy": headline.price_of_privacy(release.statement),
+            "error_words": headline.error_words(selection, errors),
             "selection": selection,
             "events": events,
             "has_switch": data["measured"] is not None,
             "short": short_names(selection.places.cells),
             "view": selection.all_kinds,
             "kinds": sections.kinds(selection),
-            "headline": sections.headline(selection, selection.all_kinds),
+            "headline": headline.headline(selection, selection.all_kinds),
             "maps": maps,
             "errors": errors,
             "choices": found,
@@ -139,7 +139,7 @@ def make_page(
             "laboratory": lab,
             "recent_days": RECENT_DAYS,
             "charted": MOST_PLACES,
-            "unsure": sections.unsure_words(release),
+            "unsure": headline.unsure_words(release),
         },
     )
 
@@ -189,14 +189,15 @@ def common_parts(
         english = release.statement.paragraphs()
     return {
         "stamps": [gettext(label) for label, holds in labels.items() if holds],
-        "title": title or sections.default_title(release),
+        "title": title or headline.default_title(release),
         "synthetic": synthetic,
         "release": release,
         "statement": release.statement,
         "english_paragraphs": english,
-        "span": sections.time_span(release),
+        "span": headline.time_span(release),
         "level": percent(release.level),
         "style": page_style(),
+        "is_placed": not release.domain.place.is_all,
         "place": level_noun(release.domain.place.level),
         "places": plural(level_noun(release.domain.place.level)),
     }

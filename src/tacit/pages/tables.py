@@ -9,7 +9,7 @@ from tacit._base.languages import ENGLISH, gettext, ngettext, speaking
 from tacit.pages.embedding import csv_link
 from tacit.pages.figures import Counts
 from tacit.pages.figures.counts import hidden_word, rounded
-from tacit.pages.sections import period_name
+from tacit.pages.headline import period_name
 from tacit.pages.selection import MOST_CELLS, Selection, View
 from tacit.pages.words import column_width, number, sheets, step_name
 

@@ -31,7 +31,8 @@ class Agreement:
     """What a publication goes on with: the events by name, how they are written, and the stretches of time so far.
 
     ``pages`` is a digest of all that the pages in the folder were made from. ``language``, ``title`` and ``noun`` are
-    theirs; the last two are empty where none was given.
+    theirs; the last two are empty where none was given. ``ledger`` is the identity of the ledger that pays, empty for a
+    simulation.
     """
 
     data_set: str
@@ -42,6 +43,7 @@ class Agreement:
     language: str = ENGLISH
     title: str = ""
     noun: str = ""
+    ledger: str = ""
 
     def shown_as(self, language: str | None, title: str | None, noun: str | None) -> Agreement:
         """Return the agreement with what its pages are shown as; what is None or empty stays."""
@@ -70,6 +72,7 @@ class Agreement:
             "language": self.language,
             "title": self.title,
             "noun": self.noun,
+            "ledger": self.ledger,
             "source": self.source.to_dict(),
         }
         head = "# A publication of Tacit: what it goes on with. Do not edit it by hand.\n"
@@ -89,7 +92,7 @@ class Agreement:
             source = SourceDescription.from_dict(content["source"])
             pages, language = str(content.get("pages", "")), str(content.get("language", ENGLISH))
             check_one_of(LANGUAGES, language=language)
-            named = [text({name: ""} | content, name) for name in ("title", "noun")]
+            named = [text({name: ""} | content, name) for name in ("title", "noun", "ledger")]
             return cls(text(content, "data_set"), source, texts(content, "where"), stretches, pages, language, *named)
 
 

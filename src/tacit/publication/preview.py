@@ -7,12 +7,15 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
+import numpy as np
+
 from tacit._base.sentences import listed
 from tacit.counts.provenance import Provenance
 from tacit.domain import Domain
 from tacit.errors import TacitError
 from tacit.events.badrows import BadRowSummary, Reason, share_lost
 from tacit.mechanisms.planner import CURATOR, NOBODY, choose
+from tacit.mechanisms.planner.local import report_error
 from tacit.plan import Plan
 from tacit.privacy.epsilon import largest_belief
 from tacit.privacy.guarantee import Guarantee
@@ -22,20 +25,23 @@ from tacit.release import PrivacyStatement
 
 USUAL_EPSILONS: Final = (0.5, 1.0, 2.0, 4.0)
 """What a first table offers to choose from: odds of 1.6, 2.7, 7.4 and 55."""
+_SUMMED: Final = 30  # periods of the second column: a month of days. Half or twice as many show the same growth
 
 
 @dataclass(frozen=True, slots=True)
 class ExpectedError:
     """The standard error of one place's count, in one period and in thirty of them, had someone been trusted so.
 
-    Whoever held ``n_values`` equally likely before, the places of an event or that one is there and that it is not, can
-    believe in one of them at most so much afterwards as ``belief`` says; a statement says the same.
+    Whoever held ``n_values`` equally likely before, the ``hidden`` ones of an event (its places, say) or that one is
+    there and that it is not, can believe in one of them at most so much afterwards as ``belief`` says; a statement says
+    the same.
     """
 
     trust: str
     unit: str
     one: float
     thirty: float
+    hidden: str
     n_values: int
     belief: float
 
@@ -92,7 +98,7 @@ class Preview:
         if plan.is_central:
             return "Nothing exact becomes public: every count that is published has noise."
         seen = {"time": step, "place": "place", "kind": "kind"}
-        axes = [seen[axis] for axis in plan.public]
+        axes = [seen[axis] for axis in plan.public if axis != "place" or not plan.domain.place.is_all]
         if not axes:
             return "Everybody will see how many events there were in all."
         also = "" if "time" not in plan.public or step == "month" else " Count by month if the day is a secret."
@@ -111,17 +117,25 @@ def expected_errors(
     """Return the standard errors of single counts for devices, for a curator, and for persons where the unit is one.
 
     Devices hide place and kind on a public period, of which ``n_busy`` have the events: periods without any, which a
-    wrong first day adds, must not make errors look small. A curator's counts are flat. Trees and smoothing err less
-    over longer periods.
+    wrong first day adds, must not make errors look small. Without both they hide the period, and errors of periods are
+    correlated. A curator's counts are flat. Trees and smoothing err less over longer periods.
     """
-    found = []
+    found: list[tuple[str, Unit, float, float, str, int]] = []
     n_bins, n_hidden = domain.shape
     if n_hidden > 1:
         best, n_reports = choose(n_hidden, epsilon).candidate, max(1, round(n_events / max(1, n_busy or n_bins)))
-        found.append((NOBODY, Unit(), replace(best, n_reports=n_reports).mean_variance, n_hidden))
-    units = [Unit(), *([unit] if unit.is_of_a_person else [])]
-    found += [(CURATOR, one, laplace_variance(epsilon / one.sensitivity), 2) for one in units]
+        one = replace(best, n_reports=n_reports).mean_variance
+        hidden = [axis for axis, n in zip(domain.axes, domain.grid, strict=True) if axis != "time" and n > 1]
+        found.append((NOBODY, Unit(), one, _SUMMED * one, listed(hidden), n_hidden))
+    elif n_bins > 1:
+        of_report = report_error(choose(n_bins, epsilon).candidate.randomizer.distribution)
+        lengths = np.array([1, min(_SUMMED, n_bins)])
+        one, thirty = (max(1, n_events) * of_report.range_variances(0 * lengths, lengths)).tolist()
+        found.append((NOBODY, Unit(), one, thirty, domain.time.step, n_bins))
+    for whom in [Unit(), *([unit] if unit.is_of_a_person else [])]:
+        one = laplace_variance(epsilon / whom.sensitivity)
+        found.append((CURATOR, whom, one, _SUMMED * one, "", 2))
     return tuple(
-        ExpectedError(trust, str(whom), math.sqrt(variance), math.sqrt(30 * variance), n, largest_belief(epsilon, n))
-        for trust, whom, variance, n in found
+        ExpectedError(trust, str(whom), math.sqrt(one), math.sqrt(thirty), hidden, n, largest_belief(epsilon, n))
+        for trust, whom, one, thirty, hidden, n in found
     )

@@ -63,8 +63,8 @@
     if (!found) return show("–", say("No period of this release lies between these dates. Choose others."));
     const result = opened.answer({ ...found, number: question.number, places: cellsOf("places"), kinds: cellsOf("kinds") });
     const every = (axis) => listed(axis, say("all %(kinds)s", { kinds: packed.words[axis] }));
-    const what = [every("places"), names.kinds.length ? every("kinds") : ""].filter(Boolean).join(", ");
-    const where = `${what}${say("; ")}${when(found)}.`;
+    const what = [packed.words.places ? every("places") : "", names.kinds.length ? every("kinds") : ""].filter(Boolean).join(", ");
+    const where = `${[what, when(found)].filter(Boolean).join(say("; "))}.`;
     if (result.refused) return show("–", `${where} ${result.refused}`);
     const events = say("%(heading)s: %(text)s", { heading: page.unit, text: where });
     if (result.isExact) return show(number(result.value), `${events} ${say("An exact number, which is public.")}`);
@@ -185,7 +185,7 @@
     if (!inside.length) return;
     question.from = packed.starts[inside[0]];
     question.to = packed.starts[inside[inside.length - 1]];
-    if (name === "totals") question.places = [];
+    if (name === "totals" || !byId("place")) question.places = [];
     else question.places = [names.places.indexOf(page.places[Number(byId("place").value)])];
     change();
   };

@@ -63,7 +63,7 @@
     for (const name of all(".period-name")) name.textContent = period.label;
     const maps = view().maps;
     const first = maps.first_shades[period.limits];
-    drawLegend(byId("legend"), shadeWords(maps.limits[period.limits]).map((word, i) => [`shade-${i + first}`, word]));
+    if (byId("legend")) drawLegend(byId("legend"), shadeWords(maps.limits[period.limits]).map((word, i) => [`shade-${i + first}`, word]));
   }
 
   function shadeWords(limits) {
@@ -107,8 +107,10 @@
 
   function choosePlace(place) {
     state.place = place;
-    byId("place").value = String(place);
-    for (const name of all(".place-name")) name.textContent = byId("place").selectedOptions[0].textContent;
+    if (byId("place")) { // without places there is nothing to choose
+      byId("place").value = String(place);
+      for (const name of all(".place-name")) name.textContent = byId("place").selectedOptions[0].textContent;
+    }
     drawMap();
     redraw("fan", fan);
   }
@@ -126,7 +128,7 @@
     const sums = needed[0].map((_, bin) => needed.slice(1).reduce((sum, row) => sum + row[bin], 0));
     const fill = (row, values) => values.forEach((value, i) => { row.cells[i + 1].textContent = number(value); });
     for (const row of all("[data-crews]")) fill(row, needed[Number(row.dataset.crews) + 1]);
-    fill(byId("crews-sum"), sums);
+    if (byId("crews-sum")) fill(byId("crews-sum"), sums);
     fill(byId("crews-shared"), needed[0]);
     for (const name of all(".often")) name.textContent = byId("quantile").selectedOptions[0].textContent;
     for (const name of all(".per-crew")) name.textContent = perCrew.toLocaleString(language);
@@ -166,7 +168,7 @@
       redraw("places", places);
     });
   }
-  byId("place").addEventListener("change", (event) => choosePlace(Number(event.target.value)));
+  if (byId("place")) byId("place").addEventListener("change", (event) => choosePlace(Number(event.target.value)));
   watchKinds(() => state.view, chooseKind);
   if (byId("crews")) {
     byId("quantile").addEventListener("change", drawCrews);

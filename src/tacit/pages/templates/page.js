@@ -119,7 +119,7 @@
     for (const [status, word] of Object.entries(hiddenWords)) {
       if (period.status && period.status.includes(status)) items.push([status, word]);
     }
-    drawLegend(byId("legend"), items);
+    if (byId("legend")) drawLegend(byId("legend"), items); // without places there is no map
   }
 
   function choosePlace(place) {

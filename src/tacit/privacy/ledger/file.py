@@ -40,6 +40,7 @@ from tacit.privacy.ledger.chain import SCHEMA as CHAIN_SCHEMA
 from tacit.privacy.unit import Unit
 
 _PATIENCE_SECONDS: Final = 60.0  # for another process to finish its entry, which takes less than a second
+_IDENTITY_BYTES: Final = 16  # 128 bits: no two ledgers have the same
 _SYNCHRONOUS: Final = "EXTRA"  # what is spent stays spent, even if the power fails the moment after
 
 
@@ -70,6 +71,11 @@ class LedgerFile:
         if self._key is None:
             self._key = os.urandom(KEY_BYTES)
         return self._key
+
+    @property
+    def identity(self) -> str:
+        """A digest under the key, which a file keeps for ever: safe to publish, since nobody learns the key from it."""
+        return hmac.digest(self.key, b"tacit ledger identity 1", hashlib.sha256)[:_IDENTITY_BYTES].hex()
 
     @property
     def head(self) -> str:

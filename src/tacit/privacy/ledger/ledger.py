@@ -82,6 +82,11 @@ class Ledger:
         return self._file.is_new
 
     @property
+    def identity(self) -> str:
+        """What tells this ledger from others, wherever its file lies; it tells nothing of its entries."""
+        return self._file.identity
+
+    @property
     def head(self) -> str:
         """The head of the chain as this object saw it last; empty before the first entry.
 
