@@ -64,6 +64,7 @@ class Remedy(Enum):
     FIT_AGAIN = "Else fit a new forecaster."
     GIVE_LAST_DAY = "Give the last day: TimeAxis.between(first, last)."
     GIVE_NAMES = "Look at its first line: if it holds no column names, give them with ReadOptions(names=...)."
+    GIVE_SEPARATOR = "Look at its first line, and say what parts its columns: ReadOptions(separator=...)."
     GIVE_TABLE = "Give the table: gazetteer=Gazetteer.read(path)."
     GIVE_TOKEN = "Give the survey's token to send reports: token=..."
     GO_ON_UNDER_ANOTHER = (

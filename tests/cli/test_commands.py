@@ -11,7 +11,9 @@ import pytest
 
 from small_worlds import DOUBS
 from tacit.cli.app import COMMANDS
+from tacit.counts.estimate import Answer
 from tacit.counts.tally import Tally
+from tacit.domain import Box
 from tacit.mechanisms.registry import MECHANISMS
 from tacit.release import Release
 
@@ -274,14 +276,21 @@ def test_questions_outside_the_release_are_refused(tacit, events):
     assert re.search("events?, give or take", ran.out)
 
 
-def test_an_estimate_below_zero_is_explained_and_one_event_is_one(capsys):
+def test_an_estimate_that_no_count_can_be_is_explained_and_one_event_is_one(capsys):
     from tacit.cli import console
 
-    for value, said in ((1.2, "1 event, give or take 3"), (-12.6, "-13 events, give or take 3"), (0.4, "0 events")):
-        console.say_estimate(value, 3.0)
-        shown = capsys.readouterr().out
+    for value, said, side in (
+        (1.2, "1 event, give or take 3", ""),
+        (-12.6, "0 events, give or take 3", "The estimate itself is -13: it has no bias, so it may lie below"),
+        (0.4, "0 events", ""),
+        (43.2, "40 trips", "The estimate itself is 43: it has no bias, so it may lie above"),
+    ):
+        noun = ("trip", "trips") if value > 40 else ("event", "events")
+        console.say_estimate(Answer(value, 3.0, 0.0, 40.0, 0.95, Box(range(1), (0,))), noun=noun)
+        shown = " ".join(capsys.readouterr().out.split())
         assert said in shown
-        assert ("may fall below zero" in shown) == (value < -1)
+        assert side in shown
+        assert ("estimate itself" in shown) == bool(side)
 
 
 @pytest.mark.slow

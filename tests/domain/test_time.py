@@ -406,3 +406,14 @@ def test_hours_across_a_change_of_a_part_of_an_hour_are_refused_with_what_to_do(
         TimeAxis.between(first, last, step="hour", zone=zone)
     assert "covered_until" not in str(caught.value)
     assert TimeAxis.between(first, last, step="2 hours", zone=zone).covered_until is None
+
+
+def test_a_period_that_is_counted_in_part_is_refused_with_what_is_counted_of_it():
+    axis = TimeAxis.between("2025-03-01", "2025-04-15")
+    for first, last in (("2025-04", "2025-04"), ("2025-04-01", "2025-04")):
+        with pytest.raises(SettingError, match=r"got last=2025-04. Of that, 2025-04-01 to 2025-04-15 is counted: ask"):
+            axis.range(first, last)
+    with pytest.raises(SettingError, match=r"got first=2025. Of that, 2025-03-01 to 2025-04-15 is counted"):
+        axis.range("2025", "2025")
+    with pytest.raises(SettingError, match=r"got first=2025-05. Ask for a time inside it"):
+        axis.range("2025-05", "2025-05")

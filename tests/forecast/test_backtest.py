@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import csv
 import math
+from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from small_series import noisy_series, small_counts, small_series
@@ -108,7 +110,22 @@ def test_the_truth_makes_a_leaderboard_of_the_laboratory(tmp_path):
     assert board.is_laboratory
     assert board.best.mae is not None
     board.write(tmp_path / "board.csv")
-    assert (tmp_path / "board.csv").read_text(encoding="utf-8").startswith(f"# {LABORATORY}")
+    board.write_forecasts(tmp_path / "forecasts.csv")
+    for name in ("board.csv", "forecasts.csv"):  # as plain tables, in whose rows the label stands
+        assert pd.read_csv(tmp_path / name)["label"].str.startswith(LABORATORY).all()
+    assert set(pd.read_csv(tmp_path / "board.csv")["against"]) == {"true counts"}
+
+
+def test_where_noise_is_all_that_is_seen_no_model_is_called_best():
+    board = backtest([Constant()], noisy_series(), origins=4, horizon=7)
+    score = replace(board.best, mse=Mean(-50.0, 900.0))
+    assert not score.is_told
+    assert score.rmse == 0.0
+    assert score.rmse_at_most == pytest.approx(math.sqrt(1800))
+    hidden = replace(board, scores=(score,))
+    assert any("no model can be called best" in remark for remark in hidden.remarks())
+    assert hidden.columns()["rmse"] == [""]
+    assert replace(score, mse=Mean(2500.0, 900.0)).is_told
 
 
 @pytest.mark.false_failure(1e-9)
@@ -171,7 +188,7 @@ def test_a_truth_of_another_shape_is_refused():
 def test_the_leaderboard_as_a_table_has_a_row_for_each_model(tmp_path):
     backtest({"a": Constant(), "b": Constant(12.0)}, noisy_series(), origins=2, horizon=7).write(tmp_path / "board.csv")
     lines = (tmp_path / "board.csv").read_text(encoding="utf-8").splitlines()
-    rows = list(csv.DictReader(line for line in lines if not line.startswith("#")))
+    rows = list(csv.DictReader(lines))
     assert {row["model"] for row in rows} == {"a", "b"}
     assert rows[0]["mae"] == ""
     assert float(rows[0]["mse_behind_best"]) == 0.0
@@ -182,7 +199,7 @@ def test_every_forecast_stands_beside_what_came_by_period_and_place(tmp_path):
     board = backtest({"a": Constant(), "b": Constant(12.0)}, series, origins=2, horizon=7)
     board.write_forecasts(tmp_path / "forecasts.csv")
     lines = (tmp_path / "forecasts.csv").read_text(encoding="utf-8").splitlines()
-    rows = list(csv.DictReader(line for line in lines if not line.startswith("#")))
+    rows = list(csv.DictReader(lines))
     n_places = series.domain.place.n_cells
     assert len(rows) == 2 * 2 * 7 * (n_places + 1)
     first = rows[: n_places + 1]

@@ -34,8 +34,8 @@ def test_the_table_has_a_row_for_every_period_and_place_and_all_together():
 def test_a_csv_says_that_it_comes_from_a_simulation(tmp_path):
     write_forecast(MADE, tmp_path / "a.csv")
     lines = (tmp_path / "a.csv").read_text(encoding="utf-8").splitlines()
-    assert any("SIMULATION" in line for line in lines if line.startswith("#"))
-    rows = list(csv.DictReader(line for line in lines if not line.startswith("#")))
+    rows = list(csv.DictReader(lines))
+    assert all(row["label"].startswith("SIMULATION") for row in rows)
     assert [row["period"] for row in rows[::4]] == ["2017-12-31", "2018-01-01", "2018-01-02"]
 
 

@@ -23,6 +23,7 @@ from tacit.pages.figures import counts_in_all
 from tacit.pages.selection import select
 from tacit.privacy.ledger import Spend
 from tacit.release import Release, Rules
+from tacit.release.exports import privacy_of
 from tacit.release.joining import join
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -299,11 +300,9 @@ def test_estimates_of_all_days_are_downloaded_from_the_page(open_page, tmp_path)
         opened.locator("#download-finest").click()
     with open(download.value.path(), encoding="utf-8-sig", newline="") as file:
         lines = file.read().splitlines()
-    remarks = [line for line in lines if line.startswith("#")]
-    assert "# These are the measured numbers." in remarks
-    for _, sentence in release.statement.paragraphs():
-        assert " ".join(sentence.split()) in " ".join(line.removeprefix("# ") for line in remarks)
-    rows = list(csv.DictReader(line for line in lines if not line.startswith("#")))
+    rows = list(csv.DictReader(lines))
+    assert {row["basis"] for row in rows} == {"measured"}
+    assert {(row["unit"], float(row["epsilon"])) for row in rows} == {tuple(privacy_of(release).values())}
     assert [row["place"] for row in rows[:120]] == list(release.domain.place.cells)
     found = np.array([float(row["estimate"]) for row in rows]).reshape(130, 120)
     assert np.abs(found - release.unbiased.values).max() <= 0.05 + 1e-9

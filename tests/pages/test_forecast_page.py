@@ -101,8 +101,8 @@ def test_the_table_to_save_has_everything(document, week):
 
     link = next(e for e in document.all("a") if e.attributes.get("download") == "forecast.csv")
     text = base64.b64decode(link.attributes["href"].split(",")[1]).decode("utf-8-sig")
-    rows = [line for line in text.splitlines() if not line.startswith("#")]
-    assert rows[0] == "period,place,expected,lower_80,upper_80,lower_95,upper_95,at_most_90"
+    rows = text.splitlines()
+    assert rows[0] == "period,place,expected,lower_80,upper_80,lower_95,upper_95,at_most_90,model,label"
     assert len(rows) == 1 + 7 * 18
     assert "SIMULATION" in text
 

@@ -166,13 +166,12 @@ def test_tables_can_be_saved_and_hold_the_statement(document, release):
     tables = ["counts-in-all.csv", "counts-by-year.csv", "counts-by-month.csv"]
     assert list(links) == [*tables, "estimates-by-day.csv"]
     text = base64.b64decode(links["counts-by-year.csv"].split(",")[1]).decode("utf-8-sig")
-    remarks = [line for line in text.splitlines() if line.startswith("#")]
-    assert any("epsilon 2.197" in line for line in remarks)
-    rows = list(csv.DictReader(line for line in text.splitlines() if not line.startswith("#")))
+    rows = list(csv.DictReader(text.splitlines()))
+    assert {(row["epsilon"], row["level"], row["basis"]) for row in rows} == {("2.1973", "0.95", release.basis)}
     counts = counts_by(release, "year")
     assert len(rows) == counts.values.size
     assert float(rows[20]["estimate"]) == pytest.approx(counts.values.ravel()[20], abs=0.051)
-    assert (rows[20]["lower"], rows[20]["upper"]) == (
+    assert (rows[20]["low"], rows[20]["high"]) == (
         f"{counts.lower.ravel()[20]:.0f}",
         f"{counts.upper.ravel()[20]:.0f}",
     )
@@ -240,9 +239,9 @@ def test_synthetic_data_are_labelled(release, tmp_path, read):
     links = [e.attributes["href"] for e in document.all("a") if "download" in e.attributes]
     for link in (link for link in links if link.startswith("data:")):
         table = base64.b64decode(link.split(",")[1]).decode("utf-8-sig")
-        assert "# Synthetic data: Made up <by> us.\n" in table
+        assert {row["label"] for row in csv.DictReader(table.splitlines())} == {"Synthetic data: Made up <by> us."}
     (asked,) = (e for e in document.all("script") if e.attributes.get("id") == "answers")
-    assert "Synthetic data: Made up <by> us." in json.loads(asked.raw())["remarks"]
+    assert json.loads(asked.raw())["columns"]["label"] == "Synthetic data: Made up <by> us."
 
 
 @pytest.mark.slow

@@ -14,8 +14,9 @@ from small_worlds import simulated_estimate
 from tacit.counts.tally import ExactTally
 from tacit.pages import make_page
 from tacit.pages.figures import counts_by, places_chart, series_chart, shades
+from tacit.pages.headline import unsure_words
 from tacit.pages.laboratory import laboratory
-from tacit.pages.sections import series, unsure_words
+from tacit.pages.sections import series
 from tacit.pages.selection import select
 from tacit.pages.tables import matrix
 from tacit.release import Release, Rules

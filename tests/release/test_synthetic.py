@@ -113,17 +113,16 @@ def test_the_file_says_synthetic_and_carries_the_statement(tmp_path, ending):
     rows = SyntheticRows.of(release, seed=1)
     path = tmp_path / f"rows{ending}"
     rows.write(path)
-    table = pd.read_csv(path, comment="#") if ending == ".csv" else pd.read_parquet(path)
+    table = pd.read_csv(path) if ending == ".csv" else pd.read_parquet(path)
     assert len(table) == rows.n_rows
     assert table["id"].str.startswith(PREFIX).all()
     assert table["id"].is_unique
     if ending == ".csv":
-        head = path.read_text(encoding="utf-8")
-        (line,) = (line for line in head.splitlines() if line.startswith("# tacit: "))
-        about = json.loads(line.removeprefix("# tacit: "))
-    else:
-        metadata = pq.read_schema(path).metadata
-        head, about = metadata[b"privacy"].decode(), json.loads(metadata[b"tacit"])
+        assert set(table["unit"]) == {"nothing: this is a simulation"}
+        assert release.checksum.startswith(table["release"][0])
+        return
+    metadata = pq.read_schema(path).metadata
+    head, about = metadata[b"privacy"].decode(), json.loads(metadata[b"tacit"])
     assert "SYNTHETIC: no row is an event" in head
     assert "What is protected" in head
     assert "SIMULATION" in head

@@ -196,14 +196,13 @@ def harmless(cell: Any) -> Any:
     return f"'{cell}" if isinstance(cell, str) and _FORMULA.match(cell) else cell
 
 
-def csv_bytes(columns: Mapping[str, Iterable[Any]], remarks: Iterable[str] = ()) -> bytes:
-    """Return a table as CSV with harmless cells, below a line that begins with ``#`` for each remark.
+def csv_bytes(columns: Mapping[str, Iterable[Any]]) -> bytes:
+    """Return a table as CSV with harmless cells and nothing else, so that every program reads it.
 
-    >>> csv_bytes({"place": ["=1", "Dole"], "count": [2, 3]}, ["Two places."])
-    b"# Two places.\\nplace,count\\n'=1,2\\nDole,3\\n"
+    >>> csv_bytes({"place": ["=1", "Dole"], "count": [2, 3]})
+    b"place,count\\n'=1,2\\nDole,3\\n"
     """
     out = io.StringIO()
-    out.writelines(f"# {remark}\n" for remark in remarks)
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(map(harmless, columns))
     writer.writerows(zip(*(map(harmless, column) for column in columns.values()), strict=True))

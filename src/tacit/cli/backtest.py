@@ -161,20 +161,20 @@ def _say(board: Leaderboard) -> None:
         "Total in 80%",
         "Total in 95%",
     ]
-    console.table(headings, [_row(score) for score in board.scores])
+    console.table(headings, [_row(score, board.best) for score in board.scores])
     if not is_exact:
         console.say(
             "Whether counts lie in their intervals is checked with noise in both: the more of it, the less that finds."
         )
 
 
-def _row(score: Score) -> list[str]:
+def _row(score: Score, best: Score) -> list[str]:
     total = score.total_rmse if score.total_mae is None else score.total_mae.value
     return [
         score.name,
         *([] if score.mae is None else [_sure(score.mae)]),
-        decimals(score.rmse, 2),
-        "best" if score.behind == Mean(0.0, 0.0) else _sure(score.behind),
+        decimals(score.rmse, 2) if score.is_told else f"under {decimals(score.rmse_at_most, 2)}",
+        _sure(score.behind) if score.behind != Mean(0.0, 0.0) else "best" if best.is_told else "–",
         *(f"{decimals(100 * mean.value, 1)}%" for mean in score.coverages),
         decimals(score.widths[0], 1),
         decimals(total, 1),

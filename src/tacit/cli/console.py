@@ -16,7 +16,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from shlex import quote
 from types import MappingProxyType
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from rich.console import Console
 from rich.markup import escape
@@ -24,6 +24,9 @@ from rich.markup import escape
 from tacit._base.files import check_writable
 from tacit._base.rounding import percent, whole
 from tacit.errors import FileSetting, Remedy, SettingError, TacitError
+
+if TYPE_CHECKING:  # numpy is loaded by commands that need it
+    from tacit.counts.estimate import Answer
 
 out: Final = Console(highlight=False, soft_wrap=True)
 err: Final = Console(stderr=True, highlight=False, soft_wrap=True)
@@ -76,11 +79,16 @@ def counted(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
-def say_estimate(value: float, error: float, about: str = "") -> None:
-    """Say how many events there were, and how far off that may be; an estimate below zero needs a word."""
-    strong(f"{counted(round(value), 'event')}{about}, give or take {whole(error)}")
-    if round(value) < 0:
-        say("The estimate has no bias, so it may fall below zero; the true number does not.")
+def say_estimate(found: Answer, about: str = "", *, noun: tuple[str, str] = ("event", "events")) -> None:
+    """Say how many events there were, and how far off that may be; an estimate that no count can be needs a word."""
+    number = round(found.shown)
+    strong(f"{number:,} {noun[number != 1]}{about}, give or take {whole(found.standard_error)}")
+    if number != round(found.value):
+        side = "below" if found.value < number else "above"
+        say(
+            f"The estimate itself is {round(found.value):,}: it has no bias, so it may lie {side} what is possible. "
+            "Shown is the nearest possible number; sums are of estimates."
+        )
 
 
 def table(
@@ -263,6 +271,7 @@ REMEDIES: Final = {
     Remedy.FIT_AGAIN: "Else fit again without --load.",
     Remedy.GIVE_LAST_DAY: "Add the last day: --to 2018-12-31",
     Remedy.GIVE_NAMES: "Look at its first line: if it holds no column names, give them with --names.",
+    Remedy.GIVE_SEPARATOR: "Look at its first line, and say what parts its columns: --separator CHAR",
     Remedy.GIVE_TABLE: "Name the table: --places FILE",
     Remedy.GIVE_TOKEN: "Give the survey's token to send reports: --token, or TACIT_TOKEN",
     Remedy.GO_ON_UNDER_ANOTHER: "Name the ledger that paid for it: --ledger FILE; or, if this one knows all that was "

@@ -355,7 +355,7 @@ def show(history: HistoryFile, level: Level = 0.95, data_set: CounterDataSet = N
             f"{percent(level)} interval",
         ],
         [
-            [name, whole(one.value), whole(one.standard_error), f"{whole(one.lower)} to {whole(one.upper)}"]
+            [name, whole(one.shown), whole(one.standard_error), f"{whole(one.lower)} to {whole(one.upper)}"]
             for name, one in zip(stream.domain.columns, found, strict=True)
         ],
     )
@@ -417,7 +417,7 @@ def say_answer(history: History, box: Box, level: float, when: str) -> None:
     found = history.answer_box(box, level=level)
     if found.is_simulation:
         console.warn("SIMULATION: this counter was made with a known seed.")
-    console.say_estimate(found.value, found.standard_error, when and f" {when}")
+    console.say_estimate(found, when and f" {when}")
     console.say_interval(level, (found.lower, found.upper), box.grid(history.domain))
 
 

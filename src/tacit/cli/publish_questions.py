@@ -29,6 +29,7 @@ from tacit.domain import Domain, PlaceAxis
 from tacit.domain.zone import zone_info
 from tacit.errors import SettingError, TacitError
 from tacit.events import SourceDescription, Span, names_in, scan_span
+from tacit.events.proposal import check_looks
 from tacit.events.source_description import ROLES
 from tacit.events.sources import format_of
 from tacit.mechanisms.planner import CURATOR, NOBODY
@@ -144,6 +145,8 @@ class Beginning:
             "whom to trust: --trust curator, or --trust nobody": trust is None,
             "how much to give away, --epsilon 1, or the error that counts may have: --target 40": not is_priced,
         }
+        if known is None and isinstance(named, Path) and format_of(named) == "csv":
+            check_looks(named, options=options_of(source))  # what no description would help is said first
         if said := [words for words, is_missing in missing.items() if is_missing]:
             raise SettingError("\n  ".join(["these must be said, and nobody is there to ask:", *said]))
 

@@ -29,7 +29,7 @@ from tacit.release.questions import (
     ranked_places,
     read_boxes,
 )
-from tacit.release.release import CHANCE, LEVEL, contradiction
+from tacit.release.release import CHANCE, LEVEL, contradiction, noun_beside
 
 SHOWS_SINGLE_DAYS_FROM: Final = 1.7
 """The epsilon of reports below which a smoothed day is essentially the place's share of the public total."""
@@ -83,7 +83,8 @@ def query(
     elif top is not None:
         check_at_least(1, top=top)
         found = ranked_places(asked, first=first, last=last, kinds=kind or None, level=level, measured=measured)
-        _say_ranked(asked, found, top, level=level, measured=measured, as_json=as_json)
+        many = noun_beside(release)[1]
+        _say_ranked(asked, found, top, many, level=level, measured=measured, as_json=as_json)
     else:
         box = asked.domain.box(first=first, last=last, places=place or None, kinds=kind or None)
         asked.check_shown(box)
@@ -91,7 +92,7 @@ def query(
             one = answered(asked, box, level=level, measured=measured)
             _print_json(asked, answers=[one | _named(asked, box)])
         else:
-            _say(asked, asked.answer_box(box, level=level, measured=measured), measured=measured)
+            _say(asked, asked.answer_box(box, level=level, measured=measured), noun_beside(release), measured=measured)
 
 
 def _check_alone(is_asked: bool, name: str, options: dict[str, Any], allowed: tuple[str, ...]) -> None:
@@ -101,12 +102,13 @@ def _check_alone(is_asked: bool, name: str, options: dict[str, Any], allowed: tu
         raise SettingError(f"{name} does not go with {listed(others)}. Leave one of them out.")
 
 
-def _say(asked: Release, found: Answer, *, measured: bool) -> None:
+def _say(asked: Release, found: Answer, noun: tuple[str, str], *, measured: bool) -> None:
     _warn_of_missing(asked, found.box)
     if found.standard_error == 0:
-        console.strong(f"{console.counted(round(found.value), 'event')}, exactly: the number of reports is public")
+        number = round(found.value)
+        console.strong(f"{number:,} {noun[number != 1]}, exactly: the number of reports is public")
         return
-    console.say_estimate(found.value, found.standard_error)
+    console.say_estimate(found, noun=noun)
     console.say_interval(found.level, (found.lower, found.upper), found.box.grid(asked.domain))
     if not asked.is_reliable(found):
         console.say("That is not reliable: the error is too large a part of the number.")
@@ -160,6 +162,7 @@ def _say_ranked(
     asked: Release,
     found: list[RankedPlace],
     top: int,
+    many: str,
     *,
     level: float | None,
     measured: bool,
@@ -177,9 +180,9 @@ def _say_ranked(
         return
     _warn_of_missing(asked, shown[0].answer.box)
     console.table(
-        ["", "Place", "Events", f"{percent(shown[0].answer.level)} interval"],
+        ["", "Place", many.capitalize(), f"{percent(shown[0].answer.level)} interval"],
         [
-            [rank, place, whole(one.value), f"{whole(one.lower)} to {whole(one.upper)}"]
+            [rank, place, whole(one.shown), f"{whole(one.lower)} to {whole(one.upper)}"]
             for rank, (place, one) in enumerate(shown, 1)
         ],
         left=2,

@@ -97,7 +97,11 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """One number with its uncertainty."""
+    """One number with its uncertainty.
+
+    ``value`` is the estimate, to add up and to compute with. An unbiased one may lie outside its interval, which holds
+    possible numbers alone: none is below zero, or above the public number of reports.
+    """
 
     value: float
     standard_error: float
@@ -107,10 +111,16 @@ class Answer:
     box: Box
     is_simulation: bool = False
 
+    @property
+    def shown(self) -> float:
+        """The number to show to people: the value, or the end of the interval that is nearest to it."""
+        return min(max(self.value, self.lower), self.upper)
+
     def __str__(self) -> str:
         label = " (simulation)" if self.is_simulation else ""
-        value = round(self.value, 1) or 0.0
-        return f"{value:,.1f}, {percent(self.level)} interval {whole(self.lower)} to {whole(self.upper)}{label}"
+        value, unbiased = (round(one, 1) or 0.0 for one in (self.shown, self.value))
+        cut = "" if value == unbiased else f" (unbiased {unbiased:,.1f})"
+        return f"{value:,.1f}{cut}, {percent(self.level)} interval {whole(self.lower)} to {whole(self.upper)}{label}"
 
 
 LEAST_SQUARES: Final = stored("least squares over a tree")

@@ -315,9 +315,18 @@ class TimeAxis:
     def _off_axis(self, setting: str, when: When | None) -> SettingError:
         first = self.label(0)
         extent = f"from {first} on" if self.n_bins is None else f"{first} to {self.label(self.n_bins - 1)}"
-        return SettingError(
-            f"{setting} must lie on the time axis, {extent}; got {setting}={when}. Ask for a time inside it."
-        )
+        part = self._part_of(when)
+        advice = "Ask for a time inside it." if part is None else f"Of that, {part} is counted: ask for it."
+        return SettingError(f"{setting} must lie on the time axis, {extent}; got {setting}={when}. {advice}")
+
+    def _part_of(self, when: When | None) -> str | None:
+        """Return the first and last bin of a longer period that lie on the axis, in words; None if none does."""
+        if when is None or self.n_bins is None:
+            return None
+        low, high = self._grid.period(when, setting="first")
+        edges = self._edges(None)
+        inside = np.flatnonzero((edges[:-1] >= low) & (edges[1:] <= high))
+        return f"{self.label(int(inside[0]))} to {self.label(int(inside[-1]))}" if inside.size else None
 
     def _check_whole(self, setting: str, when: When | None, is_whole: bool, bin: int) -> None:
         if not is_whole:

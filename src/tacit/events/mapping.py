@@ -206,6 +206,11 @@ Did you mean 'SDate'?
                 f"{source}: columns {positions} are both called {wanted!r} (asked for as {role}). "
                 "Rename all but one of them."
             )
+    if not may_quote and len(names) == 1:
+        raise MissingColumn(
+            f"{source} has no column {wanted!r} (asked for as {role}): its lines seem to be one column.",
+            remedy=Remedy.GIVE_SEPARATOR,
+        )
     if not may_quote:
         raise MissingColumn(
             f"{source} has no column {wanted!r} (asked for as {role}), nor any other that was asked for.",

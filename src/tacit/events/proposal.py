@@ -136,6 +136,11 @@ def propose_columns(source: object, *, options: ReadOptions | None = None) -> tu
     given = options or ReadOptions()
     opened = open_source(source, options=recognized(source, wanted=(), options=given))
     dated = _columns_of_dates(opened)
+    if not dated and len(opened.names) == 1 and given.separator is None:
+        raise MissingColumn(
+            f"{opened.name}: its lines seem to be one column, which does not look like dates.",
+            remedy=Remedy.GIVE_SEPARATOR,
+        )
     if not dated or (given.names is None and looks_like_data(opened.names)):
         raise MissingColumn(
             f"{opened.name}: no column with a name of its own looks like dates.", remedy=Remedy.GIVE_NAMES
@@ -149,12 +154,27 @@ def propose_columns(source: object, *, options: ReadOptions | None = None) -> tu
     return tuple(opened.names), found
 
 
-def _columns_of_dates(source: Source) -> list[str]:
-    """Return the columns whose first rows hold dates, most of them."""
+def check_looks(source: object, *, options: ReadOptions | None = None) -> None:
+    """Refuse a source that no description would help: one that is empty, is no table, or has no row."""
+    _first_rows(open_source(source, options=recognized(source, wanted=(), options=options or ReadOptions())))
+
+
+def _first_rows(source: Source) -> RawTable:
     piece = next(iter(source.pieces(range(len(source.names)))), None)
     table = None if piece is None else piece.load()
-    found = []
-    for name, column in zip(source.names, () if table is None else table.columns, strict=False):
+    if table is None or not table.n_records:
+        raise _no_rows(source)
+    return table
+
+
+def _no_rows(source: Source) -> UnreadableFile:
+    return UnreadableFile(f"{source.name} holds column names but no rows to look at. Name another file.")
+
+
+def _columns_of_dates(source: Source) -> list[str]:
+    """Return the columns whose first rows hold dates, most of them."""
+    table, found = _first_rows(source), []
+    for name, column in zip(source.names, table.columns, strict=False):
         if is_text(column.type) or holds_dates(column.type):
             states = read_dates(column, DateForm()).state
             n_dates = np.count_nonzero((states == GOOD) | (states == UNDECIDED))
@@ -210,7 +230,7 @@ def _look_at_dates(source: Source, position: int, progress: Progress | None) -> 
     reading = Reading(source, (position,), look)
     found = sum((made for _, made in reading.run(progress)), DateFinding())
     if not reading.n_rows:
-        raise UnreadableFile(f"{source.name} holds column names but no rows to look at. Name another file.")
+        raise _no_rows(source)
     return found
 
 

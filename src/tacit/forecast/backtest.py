@@ -107,6 +107,16 @@ class Score:
     def total_rmse(self) -> float:
         return math.sqrt(max(self.total_mse.value, 0.0))
 
+    @property
+    def is_told(self) -> bool:
+        """Whether more than the noise is seen of its error: it is told from zero by two standard errors."""
+        return self.mae is not None or not self.mse.value <= 2 * float(np.nan_to_num(self.mse.error))
+
+    @property
+    def rmse_at_most(self) -> float:
+        """The root mean squared error two standard errors up: all that is known where noise hides it."""
+        return math.sqrt(max(self.mse.value, 0.0) + 2 * np.nan_to_num(self.mse.error))
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Leaderboard:
@@ -140,9 +150,23 @@ class Leaderboard:
     def best(self) -> Score:
         return self.scores[0]
 
+    @property
+    def label(self) -> str:
+        """What rows of these figures must say wherever they go; empty where there is nothing to say."""
+        said = [f"{LABORATORY}: held against true counts"] if self.is_laboratory else []
+        return "; ".join([*said, *(["SIMULATION: the noise came from a known seed"] if self.is_simulation else [])])
+
     def columns(self) -> dict[str, list[Any]]:
         """Return a row for every forecaster; what cannot be told is blank."""
-        rows = [_row(score) for score in self.scores]
+        about = {
+            "against": "true counts" if self.is_laboratory else "private counts",
+            "noise_share": round(self.noise_share, 6),
+            "first": self.first,
+            "last": self.last,
+            "origins": len(self.origins),
+            "horizon": self.horizon,
+        }
+        rows = [_row(score) | about | ({"label": self.label} if self.label else {}) for score in self.scores]
         return {name: [row[name] for row in rows] for name in rows[0]}
 
     def forecast_columns(self) -> dict[str, list[Any]]:
@@ -174,17 +198,18 @@ class Leaderboard:
             for level in LEVELS:
                 for end, limit in zip(("lower", "upper"), both.intervals(level), strict=True):
                     part[f"{end}_{100 * level:g}"] = limit.ravel().astype(np.int64).tolist()
-            for column, values in (part | {"observed": observed}).items():
+            part |= {"observed": observed} | ({"label": [self.label] * rows} if self.label else {})
+            for column, values in part.items():
                 found.setdefault(column, []).extend(values)
         return found
 
     def write(self, path: str | Path) -> None:
-        """Write the leaderboard as CSV, with what it was made of at its head."""
-        write_whole(Path(path), csv_bytes(self.columns(), self.remarks()))
+        """Write the leaderboard as CSV, with what it was made of in its last columns."""
+        write_whole(Path(path), csv_bytes(self.columns()))
 
     def write_forecasts(self, path: str | Path) -> None:
         """Write every forecast beside what came as CSV: :meth:`forecast_columns`."""
-        write_whole(Path(path), csv_bytes(self.forecast_columns(), self.remarks()))
+        write_whole(Path(path), csv_bytes(self.forecast_columns()))
 
     def remarks(self) -> list[str]:
         """Return what a reader of the figures must know."""
@@ -199,6 +224,11 @@ class Leaderboard:
             said.append(
                 "Held against private counts, with their known noise taken off. "
                 f"That noise is {100 * self.noise_share:.0f}% of their spread around the best forecast."
+            )
+        if not self.best.is_told:
+            said.append(
+                "Noise is all that is seen here of the best forecast's error, so no model can be called best: compare "
+                "longer periods, or all places together."
             )
         if self.is_simulation:
             said.append("SIMULATION: the noise came from a known seed.")
@@ -381,7 +411,8 @@ def _row(score: Score) -> dict[str, Any]:
     def cells(name: str, mean: Mean | None) -> dict[str, Any]:
         return {name: "" if mean is None else mean.value, f"{name}_error": "" if mean is None else mean.error}
 
-    row = {"model": score.name, "rmse": score.rmse, **cells("mse", score.mse), **cells("mse_behind_best", score.behind)}
+    row: dict[str, Any] = {"model": score.name, "rmse": score.rmse if score.is_told else ""}
+    row |= {"rmse_at_most": score.rmse_at_most, **cells("mse", score.mse), **cells("mse_behind_best", score.behind)}
     row |= cells("mae", score.mae)
     for level, coverage, width in zip(LEVELS, score.coverages, score.widths, strict=True):
         row |= cells(f"coverage_{100 * level:g}", coverage) | {f"width_{100 * level:g}": width}

@@ -83,16 +83,23 @@ def remarks_of(forecast: Forecast) -> list[str]:
     return [*said, *forecast.notes]
 
 
+def labelled(forecast: Forecast, columns: dict[str, NDArray[Any]], *labels: str) -> dict[str, list[Any]]:
+    """Return the columns of a CSV table, with what its rows must say wherever they go: the model, and any label."""
+    said = [*labels, *(["SIMULATION: the release behind it protects nobody"] if forecast.is_simulation else [])]
+    about = {"model": forecast.forecaster} | ({"label": "; ".join(said)} if said else {})
+    n_rows = len(columns["period"])
+    return {name: column.tolist() for name, column in columns.items()} | {
+        name: [value] * n_rows for name, value in about.items()
+    }
+
+
 def write_forecast(forecast: Forecast, path: str | Path, **settings: Any) -> int:
     """Write the table of :func:`table_columns` by the path's ending, whole or not at all; return its number of rows."""
     path = Path(path)
     check_ending(path)
     columns = table_columns(forecast, **settings)
-    if path.suffix == ".parquet":
-        content = _parquet(forecast, columns)
-    else:
-        content = csv_bytes({name: column.tolist() for name, column in columns.items()}, remarks_of(forecast))
-    write_whole(path, content)
+    is_parquet = path.suffix == ".parquet"
+    write_whole(path, _parquet(forecast, columns) if is_parquet else csv_bytes(labelled(forecast, columns)))
     return len(columns["period"])
 
 

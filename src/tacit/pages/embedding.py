@@ -35,11 +35,9 @@ def json_for_script(content: Any) -> str:
     return text
 
 
-def csv_link(header: Sequence[str], rows: Iterable[Sequence[Any]], *, remarks: Iterable[str]) -> str:
-    """Return a data: address that holds a CSV table, after remarks on lines that begin with #."""
+def csv_link(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    """Return a data: address that holds a CSV table and nothing else, so that every program reads it."""
     out = io.StringIO()
-    for remark in remarks:
-        out.write(f"# {' '.join(remark.split())}\n")
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(header)
     writer.writerows([harmless(cell) for cell in row] for row in rows)

@@ -144,7 +144,10 @@ def make_evaluation_page(
             "rates": found.rate_rows(),
             "scores": found.score_rows(),
             "days": days,
-            "table": csv_link(("figure", "method", "epsilon", "period", "value"), table, remarks=found.remarks()),
+            "table": csv_link(
+                ("figure", "method", "epsilon", "period", "value", "label"),
+                [(*row, found.remarks()[0]) for row in table],
+            ),
             "n_rows": rows_in_words(len(table)),
         },
     )

@@ -19,7 +19,6 @@ from tacit.forecast.forecast import DEFAULT_QUANTILE, Forecast
 from tacit.forecast.forecaster import FORECASTERS
 from tacit.forecast.notable import notable_bins
 from tacit.forecast.past import series_of
-from tacit.forecast.tables import remarks_of
 from tacit.pages import forecast_sections as sections
 from tacit.pages.embedding import chart_library, csv_link, json_for_script, policy, resource
 from tacit.pages.figures import LABORATORY, ON_PAGE, chart_labels, outlines, points, short_names
@@ -88,7 +87,6 @@ def make_forecast_page(
     entry = FORECASTERS.get(forecast.forecaster)
     scripts = [chart_library(), resource("figures.js"), resource("forecast.js")]
     context = common_parts(release, title or _title(shown), synthetic)
-    remarks = [*([f"Synthetic data: {synthetic}"] if synthetic else []), *remarks_of(forecast)]
     return write_page(
         path,
         "forecast.html",
@@ -117,7 +115,7 @@ def make_forecast_page(
             "public": list(public),
             "model_sentence": gettext(_OWN_MODEL if entry is None else entry.sentence),
             "importance": _importance(importance or {}),
-            "table": sections.table_link(forecast, shown, remarks),
+            "table": sections.table_link(forecast, shown, synthetic),
             "matrix": sections.matrix(shown),
         },
     )
@@ -185,7 +183,7 @@ def make_backtest_page(
             "has_covariates": has_covariates,
             "noise_share": rounded_percent(board.noise_share),
             "table": {
-                "href": csv_link(tuple(columns), rows, remarks=board.remarks()),
+                "href": csv_link(tuple(columns), rows),
                 "file": "backtest.csv",
                 "size": rows_in_words(len(rows)),
             },

@@ -15,7 +15,7 @@ from tacit.counts.count_distribution import CountDistribution
 from tacit.counts.series import Series
 from tacit.domain import ALL, PlaceAxis
 from tacit.forecast.forecast import Forecast, crews_for
-from tacit.forecast.tables import table_columns
+from tacit.forecast.tables import labelled, table_columns
 from tacit.pages.embedding import csv_link
 from tacit.pages.figures import ON_PAGE, first_shade, places_chart, shade_limits, short_names
 from tacit.pages.figures.counts import Counts, rounded, starts_of
@@ -345,13 +345,14 @@ def _first_and_all(forecast: Forecast) -> CountDistribution:
     return CountDistribution.joined(parts)
 
 
-def table_link(forecast: Forecast, shown: Coming, remarks: Sequence[str]) -> dict[str, str] | None:
+def table_link(forecast: Forecast, shown: Coming, synthetic: str | None) -> dict[str, str] | None:
     """Return a link to all numbers of the forecast, in the page itself; none if they are too many for one."""
     if shown.n_views * shown.n_bins * (shown.forecast.domain.place.n_cells + 1) > MOST_CELLS:
         return None
-    columns = table_columns(forecast, levels=shown.levels, quantile=shown.quantile)
-    rows = list(zip(*(column.tolist() for column in columns.values()), strict=True))
-    href = csv_link(tuple(columns), rows, remarks=remarks)
+    table = table_columns(forecast, levels=shown.levels, quantile=shown.quantile)
+    columns = labelled(forecast, table, *([f"Synthetic data: {synthetic}"] if synthetic else []))
+    rows = list(zip(*columns.values(), strict=True))
+    href = csv_link(tuple(columns), rows)
     return {"href": href, "file": "forecast.csv", "size": rows_in_words(len(rows))}
 
 

@@ -101,10 +101,7 @@ def make_page(
     has_finest = asked is not None and asked["can_be_listed"] and finest not in listed_steps
     if asked is not None and has_finest:
         asked = with_limits(asked, release)
-        has_limits = "below" in asked["numbers"][0]
-        alone = "Estimates alone; the release has their intervals."
-        inside = f"The true number lies between low and high {percent(release.level)} of the time."
-        asked["remarks"] = tables.remarks_of(selection, synthetic, inside if has_limits else alone)
+        asked["columns"] = tables.columns_about(selection, synthetic)
     scripts = [chart_library(), *map(resource, ("figures.js", "page.js"))]
     if asked is not None:
         scripts += map(resource, ("answers.js", "noise_oracle.js", "noise_tree.js", "noise_smoothed.js", "ask.js"))

@@ -12,21 +12,18 @@ from tacit.pages.figures.counts import hidden_word, rounded
 from tacit.pages.headline import period_name
 from tacit.pages.selection import MOST_CELLS, Selection, View
 from tacit.pages.words import column_width, number, sheets, step_name
+from tacit.release.exports import privacy_of
 
-_TABLE: Final = ("period", "place", "estimate", "standard_error", "lower", "upper", "reliable")
+_TABLE: Final = ("period", "place", "estimate", "standard_error", "low", "high", "usable")
 
 
 def tables(selection: Selection, synthetic: str | None) -> list[dict[str, str]]:
-    """Return links to tables in the page itself, each with the statement at its head."""
-    of_numbers = (
-        f"All numbers here are {selection.release.basis} counts of the release and about them; 'reliable' "
-        "judges them, as in its table."
-    )
-    remarks = remarks_of(selection, synthetic, of_numbers)
+    """Return links to tables in the page itself, in the columns of the release's own table."""
+    about = {"basis": selection.release.basis} | columns_about(selection, synthetic)
     kinds = [selection.views[number] for number in sorted(selection.single_kinds)]
     return [
         {
-            "href": csv_link(_table_head(parts), _table_rows(parts), remarks=remarks),
+            "href": csv_link((*_table_head(parts), *about), ((*row, *about.values()) for row in _table_rows(parts))),
             "file": f"counts-{by.replace(' ', '-')}{'-and-kind' if is_of_kinds else ''}.csv",
             "step": parts[0][1].step,
             "words": _words(parts[0][1].step, is_of_kinds),
@@ -50,16 +47,11 @@ def rows_in_words(n_rows: int) -> str:
     return ngettext("%(n)s row", "%(n)s rows", n_rows, n=number(n_rows))
 
 
-def remarks_of(selection: Selection, synthetic: str | None, of_numbers: str) -> list[str]:
-    """Return what stands at the head of every table: what it is, whether it is real, and the statement that binds."""
+def columns_about(selection: Selection, synthetic: str | None) -> dict[str, Any]:
+    """Return the columns that are alike in all rows: the level of intervals, what is protected, and how well."""
     with speaking(ENGLISH):
-        statement = selection.release.statement.text().splitlines()
-    return [
-        "Made by Tacit. Lines that begin with # are not data.",
-        of_numbers,
-        *([f"Synthetic data: {synthetic}"] if synthetic else []),
-        *statement,
-    ]
+        about = {"level": selection.release.level} | privacy_of(selection.release)
+    return about | ({"label": f"Synthetic data: {synthetic}"} if synthetic else {})
 
 
 def _offered(views: Sequence[View]) -> dict[str, list[tuple[str, Counts]]]:
@@ -103,7 +95,7 @@ def _rows_of_kind(counts: Counts, kind: tuple[str, ...], has_rules: bool) -> Ite
                 place,
                 *kind,
                 *(("",) * len(numbers) if is_hidden[bin, cell] else numbers),
-                "yes" if counts.reliable[bin, cell] else "no",
+                bool(counts.reliable[bin, cell]),
                 *((counts.status[bin, cell],) if has_rules else ()),
                 *((counts.days_missing[bin],) if any(counts.days_missing) else ()),
             )

@@ -20,9 +20,9 @@ from tacit.errors import FormatError, Remedy, SettingError
 from tacit.events import SourceDescription
 from tacit.mechanisms.planner import CURATOR, NOBODY
 from tacit.plan import Plan
+from tacit.release.release import AGREED
 
 FORMAT: Final = 1
-AGREED: Final = "publication.toml"
 _NAMES_SHOWN: Final = 3  # of places, in a refusal: more would hide what it says
 
 

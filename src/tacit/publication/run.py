@@ -20,12 +20,13 @@ from tacit.plan import Plan
 from tacit.privacy.budget import Budget
 from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.ledger import Ledger
-from tacit.publication.agreement import AGREED, Agreement
+from tacit.publication.agreement import Agreement
 from tacit.publication.beginning import FRAME, check_stretch
 from tacit.publication.preview import Preview
 from tacit.publication.publication import Publication
 from tacit.publication.writing import Folder
 from tacit.release import Release
+from tacit.release.release import AGREED
 from tacit.release.signing import SigningKey
 
 Look = Callable[[Preview], None]

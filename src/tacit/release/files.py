@@ -46,6 +46,7 @@ _KEY: Final = b"tacit"
 _MAGIC: Final = b"PAR1"
 EXPORTED: Final = (".csv", ".xlsx")
 """Endings of tables for other programs, which Tacit does not read again."""
+_LONGEST_HEAD: Final = 1 << 16  # bytes of a line of names that are looked at: thousands of columns
 _VALUES: Final = ("unbiased", "refined")
 _LABELS: Final = ("period", "place", "kind")
 _NUMBERS: Final = (
@@ -86,13 +87,25 @@ def read(path: Path, *, signed_by: str | Path | None = None) -> Release:
     with reading(path, "a release", "Ask for it again.", missing=Remedy.MAKE_RELEASE):
         check_regular(path)
         if path.suffix in EXPORTED and not is_release(path):
-            raise FormatError(
-                "a table for spreadsheets and other programs lacks what answers need. Give the .parquet file of the "
-                "release."
-            )
+            raise _not_a_release(path)
         content, signer = checked(path, expected)
         columns, about = _from_parquet(path if content is None else content)
         return replace(_release(columns, about), signed_by=signer)
+
+
+def _not_a_release(path: Path) -> FormatError:
+    """Return what a table is that is no release: an export of one, or rows of something else, such as events."""
+    with path.open("rb") as file:
+        head = file.readline(_LONGEST_HEAD).decode(errors="replace")
+    if not head:
+        return FormatError(f"{path} is empty, and no release.", remedy=Remedy.MAKE_PUBLICATION)
+    columns = {name.strip('"\ufeff \r\n') for name in head.split(",")}
+    if path.suffix != ".csv" or "period" in columns:  # tidy and wide tables have it
+        return FormatError(
+            "a table for spreadsheets and other programs lacks what answers need. Give the .parquet file of the "
+            "release."
+        )
+    return FormatError(f"{path} is a table of rows, and no release.", remedy=Remedy.MAKE_PUBLICATION)
 
 
 def _about(release: Release, columns: Mapping[str, NDArray[Any]]) -> dict[str, Any]:

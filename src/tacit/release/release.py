@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -12,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit._base.languages import message
+from tacit._base.reading import read_document
 from tacit._base.rounding import epsilon_at_most, four_digits, whole_limits
 from tacit._base.validation import check_share
 from tacit.counts.estimate import Answer, Estimate
@@ -35,6 +37,8 @@ BLANKED = ("unbiased", "standard_error", "lower", "upper", "refined", "refined_l
 """Columns in which a suppressed or missing cell has no number."""
 PUBLISHED: Final = "release.parquet"
 """The name of the release in the folder of a publication."""
+AGREED: Final = "publication.toml"
+"""The name of what a publication goes on with, beside its release."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -441,3 +445,16 @@ def contradictions(release: Release) -> NDArray[np.bool_]:
         return np.zeros(release.domain.shape, bool)
     (lower, upper), (least, most) = (intervals(estimate, LEVEL) for estimate in (release.unbiased, release.refined))
     return ((lower > most) | (least > upper)) & ~release.blank()
+
+
+def noun_beside(path: Path) -> tuple[str, str]:
+    """Return what one and many of the events are called in the publication that a release lies in, else "events"."""
+    folder, usual = path if path.is_dir() else path.parent, ("event", "events")
+    if not (folder / AGREED).is_file() or (path.is_file() and path.name != PUBLISHED):
+        return usual
+    try:
+        said = tomllib.loads(read_document(folder / AGREED).decode()).get("noun", "")
+    except ValueError:  # a word less is no reason to refuse an answer
+        return usual
+    one, _, many = (part.strip() for part in str(said).partition("/"))
+    return (one, many) if one and many else usual

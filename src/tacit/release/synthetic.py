@@ -29,10 +29,12 @@ from tacit.errors import Remedy, SettingError
 from tacit.postprocess import clip, project
 from tacit.postprocess.norm_sub import cells_of_rows, rows_with_totals
 from tacit.randomness import Randomness, SecureRandomness, SeededRandomness
+from tacit.release.exports import privacy_of
 from tacit.release.release import Release, labels
 
 TOWNS: Final = ("none", "even", "population")
 PREFIX: Final = "synthetic-"
+_SHORT: Final = 12  # characters of a checksum: 48 bits tell all releases of anybody apart
 _WARNING: Final = (
     "SYNTHETIC: no row is an event. The rows were drawn so that their numbers per {cells} are those of a private "
     "release, rounded; nothing else about them, such as which town or which rows belong together, was measured."
@@ -113,8 +115,10 @@ class SyntheticRows:
         )
 
     def _csv_bytes(self) -> bytes:
+        # CSV has no head for the statement: what matters of it stands in every row, as in the table of a release
+        about = privacy_of(self.release) | {"release": self.release.checksum[:_SHORT]}
         columns = {name: column.tolist() for name, column in self.columns().items()}
-        return csv_bytes(columns, [*self.text().splitlines(), f"tacit: {self._about()}"])
+        return csv_bytes(columns | {name: [one] * self.n_rows for name, one in about.items() if name not in columns})
 
     def _parquet_bytes(self) -> bytes:
         pa = require("pyarrow", extra="events")

@@ -1,7 +1,7 @@
 "use strict";
 // Questions of a reader: typed, dragged on the chart of a place, or clicked on the map. The question is in the address.
 (() => {
-  const { all, byId, number, openAnswers, say } = window.tacit;
+  const { all, byId, clamp, number, openAnswers, say } = window.tacit;
   const page = JSON.parse(byId("data").textContent), packed = JSON.parse(byId("answers").textContent);
   const question = { from: "", to: "", places: [], kinds: [], number: 0 };
   // groups come after the single places or kinds; a group's number asks for all that belong to it
@@ -72,7 +72,7 @@
       lower: number(result.lower), upper: number(result.upper), level: page.level, numbers: kindOfNumbers() === "measured" ? say("measured") : say("smoothed"),
     };
     if (result.isReliable) {
-      return show(number(result.value),
+      return show(number(clamp(result.value, result.lower, result.upper)),
         `${events} ${say("Between %(lower)s and %(upper)s (%(level)s interval); %(numbers)s numbers.", values)}`);
     }
     return show(`${values.lower}–${values.upper}`, `${events} ${say("Too uncertain for one number: between %(lower)s and %(upper)s (%(level)s interval); %(numbers)s numbers.", values)}`);
@@ -199,16 +199,15 @@
     };
     const { values, below, above } = opened.data.numbers[question.number], nColumns = values.shape[1], nKinds = nOf.kinds || 1;
     const missing = new Set(packed.missing);
-    const rows = packed.remarks.map((remark) => `# ${remark.split(/\s+/).join(" ").trim()}`);
-    rows.push(`# These are the ${kindOfNumbers()} numbers.`);
-    rows.push(["period", "place", ...(nOf.kinds ? ["kind"] : []), "estimate", ...(below ? ["low", "high"] : [])].join(","));
+    const about = { basis: kindOfNumbers(), ...packed.columns }, alike = Object.values(about).map((value) => cell(String(value)));
+    const rows = [["period", "place", ...(nOf.kinds ? ["kind"] : []), "estimate", ...(below ? ["low", "high"] : []), ...Object.keys(about)].join(",")];
     packed.starts.forEach((start, t) => {
       for (let column = 0; column < nColumns; column += 1) {
         const i = t * nColumns + column, value = values.data[i], isShown = !missing.has(t) && !Number.isNaN(value);
         const what = [start, names.places[Math.floor(column / nKinds)], ...(nOf.kinds ? [names.kinds[column % nKinds]] : [])];
         const limits = below ? [below.data[i], above.data[i]].map((away) => Math.floor(value) + away) : [];
         const shown = [Math.round(value * 10) / 10, ...limits].map((one) => (isShown ? String(one) : ""));
-        rows.push([...what.map(cell), ...shown].join(","));
+        rows.push([...what.map(cell), ...shown, ...alike].join(","));
       }
     });
     return `\ufeff${rows.join("\n")}\n`;
