@@ -279,7 +279,7 @@ def test_a_backtest_ranks_models_and_writes_them(tacit, release, tmp_path):
     assert "4 origins, 7 periods ahead each" in ran.out
     assert "known noise taken off" in ran.out
     assert "weekday mean" in ran.out
-    assert "model,rmse,mse" in (tmp_path / "b.csv").read_text(encoding="utf-8")
+    assert "model,rmse,rmse_at_most,mse" in (tmp_path / "b.csv").read_text(encoding="utf-8")
     assert "Which did best" in (tmp_path / "b.html").read_text(encoding="utf-8")
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
 from tacit._base.extras import require
@@ -16,6 +16,7 @@ from tacit._base.languages import (
     gettext,
     in_its_language,
     message,
+    ngettext,
     retold,
     speaking,
     spoken,
@@ -53,6 +54,8 @@ from tacit.release import Release
 if TYPE_CHECKING:
     from jinja2 import Environment
 
+_NAMES_SHOWN: Final = 5  # of places far outside a map: a line of them
+
 
 @in_its_language
 def make_page(
@@ -88,7 +91,7 @@ def make_page(
         "level": percent(release.level),
         "unit": events,
         "charted": MOST_PLACES,
-        "first": selection.first_map,
+        "first": 0,  # the whole time, for which the question above the map stands too
         "periods": sections.series_periods(selection),
         "steps": {step: step_name(step) for step in selection.all_kinds.series},
         "views": [sections.view_data(selection, view) for view in selection.views],
@@ -200,6 +203,13 @@ def common_parts(
     }
 
 
+def _few_names(names: Sequence[str], numbers: Sequence[int]) -> str:
+    """Return these names, or the first of many and how many more there are."""
+    shown = [names[one] for one in numbers[:_NAMES_SHOWN]]
+    more = len(numbers) - len(shown)
+    return listed([*shown, ngettext("%(n)s more", "%(n)s more", more, n=number(more))] if more else shown)
+
+
 def write_page(path: str | Path, template: str, context: Mapping[str, Any]) -> Path:
     """Fill a template, every value escaped, and let the file appear whole or not at all."""
     page = _templates().get_template(template).render(context, language=spoken())
@@ -243,6 +253,7 @@ def _templates() -> Environment:
     }
     environment.globals |= {
         "counted": counted,
+        "far_names": _few_names,
         "messages": messages_of,
         "chart_locale": lambda: json_for_script(chart_locale()),
     }

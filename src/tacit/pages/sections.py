@@ -62,7 +62,7 @@ def kinds(selection: Selection) -> dict[str, Any] | None:
 def maps(selection: Selection, drawing: Outlines | None) -> dict[str, Any]:
     """Return the map of all kinds, one state for every period a reader may choose."""
     found = map_periods(selection, selection.all_kinds)
-    return found | {"first": selection.first_map} | map_layout(selection.places, found["limits"], drawing)
+    return found | {"first": 0} | map_layout(selection.places, found["limits"], drawing)
 
 
 def map_periods(selection: Selection, view: View) -> dict[str, Any]:

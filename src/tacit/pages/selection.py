@@ -22,6 +22,7 @@ MOST_KINDS: Final = 60  # single kinds to choose from, the largest: twice as man
 RECENT_DAYS: Final = 90  # a quarter of a year: a line of days that can still be read
 _MOST_MAPS: Final = 40  # periods to choose from in one list: years, or three years of months
 _MOST_PERIODS: Final = 800  # two years of days: more points than a screen has pixels say nothing more
+HANDFUL: Final = 5  # periods that make a line: of fewer, as with twelve months for two years, a finer step says more
 _COMFORTABLE_PERIODS: Final = 200  # a choice: a chart with more periods is not shown first
 
 
@@ -87,22 +88,17 @@ class Selection:
 
     @property
     def first_series(self) -> str | None:
-        """The step shown first: the finest that is not crowded and can be read, else the coarsest."""
-        series = self.all_kinds.series
-        calm = [step for step in series if len(series[step].periods) <= _COMFORTABLE_PERIODS]
-        readable = [step for step in calm if _is_readable(series[step].reliable)]
-        return readable[-1] if readable else next(iter(series), None)
+        """The step shown first: the coarsest that can be read and has at least a handful of whole periods.
 
-    @property
-    def first_map(self) -> int:
-        """The period shown first: the last that was counted in full and can be read, or the whole time."""
-        maps = self.all_kinds.maps
-        if maps is None:
-            return 0
-        without_numbers = np.flatnonzero(maps.is_hidden.all(axis=1))
-        full = [bin for bin, is_partial in enumerate(maps.is_partial) if not is_partial]
-        full = [bin for bin in full if bin not in without_numbers]
-        return full[-1] + 1 if full and _is_readable(maps.reliable[full[-1]]) else 0
+        Where none has both, the finest that can be read and is not crowded; where none can be read, the coarsest.
+        """
+        series = self.all_kinds.series
+        readable = [step for step in series if _is_readable(series[step].reliable)]
+        for step in readable:
+            if series[step].is_partial.count(False) >= HANDFUL:
+                return step
+        calm = [step for step in readable if len(series[step].periods) <= _COMFORTABLE_PERIODS]
+        return calm[-1] if calm else next(iter(series), None)
 
 
 def _is_readable(reliable: NDArray[np.bool_]) -> bool:

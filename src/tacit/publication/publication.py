@@ -164,16 +164,19 @@ class Publication:
         return self.release if self.release.domain.kind is None else self.release.coarsen(kind=ALL)
 
     def _readable_step(self) -> str:
-        """The finest period in which numbers still say something, in a line that can be drawn."""
+        """Return the coarsest period in which numbers say something, if there is a handful of it; as a page opens."""
         from tacit.pages.figures import coarser_steps, totals_by
+        from tacit.pages.selection import HANDFUL
 
-        *coarser, own = coarser_steps(self.release.domain.time)
-        for step in (own, *reversed(coarser)):
+        steps, readable = list(coarser_steps(self.release.domain.time)), []
+        for step in steps:
             counts = totals_by(self.release, step)
             typical = float(np.median(np.maximum(counts.shown, 1.0)))
             if len(counts.periods) <= _MOST_POINTS and np.median(counts.standard_errors) <= _READABLE * typical:
-                return step
-        return coarser[0] if coarser else own
+                readable.append(step)
+                if counts.is_partial.count(False) >= HANDFUL:
+                    return step
+        return readable[-1] if readable else steps[0]
 
 
 def open_publication(path: str | Path, *, signed_by: str | Path | None = None) -> Publication:

@@ -85,3 +85,43 @@ def test_few_points_make_no_map():
     assert points(stations("a,46,6", "b,,", "c,,")) is None
     assert points(stations("a,46,6", "b,46,6")) is None
     assert points(PlaceAxis.of(["a", "b"])) is None
+
+
+def table_of(points):
+    rows = [f"p{number},{north:.6f},{east:.6f}" for number, (north, east) in enumerate(points)]
+    return PlaceAxis.from_gazetteer(Gazetteer.from_text("\n".join(["station,latitude,longitude", *rows])), "station")
+
+
+def places_in(path):
+    """The point that a path begins with: the left end of a circle, or the tip of an arrow."""
+    return [float(part) for part in path[1:].replace("a", "L").split("L")[0].split(",")]
+
+
+@pytest.mark.parametrize("n_places", [3, 17, 90, 300])
+def test_one_far_place_is_an_arrow_at_the_edge_and_squeezes_no_other(n_places):
+    city = np.array([47.0, 6.0]) + np.random.default_rng(n_places).uniform(-0.05, 0.05, (n_places, 2))
+    alone = points(table_of(city))
+    city[-1] = 0.0, 0.0  # a coordinate that nobody filled in
+    drawn = points(table_of(city))
+    assert drawn.far == (n_places - 1,)
+    near = np.array([places_in(drawn.paths[number]) for number in range(n_places - 1)])
+    assert np.ptp(near, axis=0).max() >= 0.8 * max(drawn.width, drawn.height)
+    x, y = places_in(drawn.paths[n_places - 1])
+    assert 0 <= x <= drawn.width
+    assert 0.8 * drawn.height <= y <= drawn.height  # in the south
+    assert drawn.paths[n_places - 1].count("L") == 2
+    if alone is not None:
+        assert alone.far == ()
+
+
+def test_two_towns_are_one_map_and_several_far_places_stand_side_by_side():
+    rng = np.random.default_rng(5)
+    north, south = (np.array([at, 6.0]) + rng.uniform(-0.05, 0.05, (20, 2)) for at in (47.0, 45.0))
+    assert points(table_of(np.concatenate([north, south]))).far == ()
+    lost = np.concatenate([north, south, np.zeros((3, 2)), [[60.0, 6.0]]])
+    drawn = points(table_of(lost))
+    assert drawn.far == (40, 41, 42, 43)
+    tips = np.array([places_in(drawn.paths[number]) for number in drawn.far])
+    apart = np.hypot(*(tips[:, None] - tips).transpose(2, 0, 1))
+    assert apart[~np.eye(4, dtype=bool)].min() >= 6.0
+    assert tips[3, 1] < tips[:3, 1].min()  # in the north

@@ -133,6 +133,10 @@ WIDTH: Final = 600.0  # units of the drawing, which scales to the page
 _FINEST_DETAIL: Final = 0.4  # in units of the drawing, of which WIDTH is the whole
 
 _POINT_SIZES: Final = (6.0, 16.0)  # units; the least can still be touched, the largest is a town on a map of few
+_EDGE: Final = 3.0  # radii around the places where arrows stand at the edge: with half of it they cover places
+_ROOM_OF_POINT: Final = 18.0  # units, the least circle and as much again: halved, blots stay; doubled, shapes are cut
+_SQUEEZED: Final = (3.0, 10.0)  # times smaller the others are at least, so that a place counts as far: see far_places
+_ONE_IN: Final = 10  # places may be far; of half as many more maps are cut, of twice as many some blots stay
 _ROOM_FOR_LABEL: Final = 30.0  # units around a number: halved, numbers cross borders; doubled, few places have one
 
 
@@ -141,7 +145,7 @@ class Outlines:
     """The SVG path of each place that has one, in a drawing of ``width`` by ``height``.
 
     ``labels`` are points with room around them, for the places that are large enough to be written on. Where a place is
-    a point, its path is a circle around it.
+    a point, its path is a circle around it; those of ``far``, which would squeeze all others, are arrows at the edge.
     """
 
     paths: Mapping[int, str]
@@ -149,34 +153,87 @@ class Outlines:
     width: float
     height: float
     are_points: bool = False
+    far: tuple[int, ...] = ()
 
 
 def points(axis: PlaceAxis) -> Outlines | None:
     """Draw places as circles where their table says they are, north up; None if it says so of less than half of them.
 
-    Circles are as large as half the usual distance to the next place lets them be.
+    Circles are as large as half the usual distance to the next place lets them be. The view is that of all places but a
+    few far ones, in whose view the others would be one blot; these are arrows at its edge.
     """
     given = axis.points
     if 2 * len(given) < axis.n_cells or len(set(given.values())) < 2:
         return None
-    cells = [number for number, cell in enumerate(axis.cells) if cell in given]
-    degrees = np.array([given[axis.cells[number]] for number in cells])
-    squeeze = math.cos(math.radians(float(degrees[:, 0].min() + degrees[:, 0].max()) / 2))
+    cells = np.array([number for number, cell in enumerate(axis.cells) if cell in given])
+    degrees = np.array([given[axis.cells[number]] for number in cells.tolist()])
+    is_far = far_places(degrees)
+    near = degrees[~is_far]
+    squeeze = math.cos(math.radians(float(near[:, 0].min() + near[:, 0].max()) / 2))
     places = np.column_stack([degrees[:, 1] * squeeze, -degrees[:, 0]])
-    places -= places.min(axis=0)
-    width, height = places.max(axis=0).tolist()
-    places *= WIDTH / max(width, height)
-    apart = np.hypot(*(places[:, None] - places).transpose(2, 0, 1))
+    places -= places[~is_far].min(axis=0)
+    places *= WIDTH / float(places[~is_far].max())
+    apart = np.hypot(*(places[~is_far][:, None] - places[~is_far]).transpose(2, 0, 1))
     apart[apart == 0] = np.inf
     radius = round(float(np.clip(np.median(apart.min(axis=1)) / 2, *_POINT_SIZES)), 1)  # else arcs are no circle
-    places += radius
+    places += radius * (_EDGE if is_far.any() else 1)
+    width, height = (places[~is_far].max(axis=0) + radius * (_EDGE if is_far.any() else 1)).tolist()
     paths = {
         number: f"M{x - radius:.1f},{y:.1f}a{radius:.1f},{radius:.1f} 0 1 0 {2 * radius:.1f},0"
         f"a{radius:.1f},{radius:.1f} 0 1 0 {-2 * radius:.1f},0Z"
-        for number, (x, y) in zip(cells, places.tolist(), strict=True)
+        for number, (x, y) in zip(cells[~is_far].tolist(), places[~is_far].tolist(), strict=True)
     }
-    width, height = (places.max(axis=0) + radius).tolist()
-    return Outlines(paths, {}, width, height, are_points=True)
+    arrows = dict(zip(cells[is_far].tolist(), _arrows(places[is_far], width, height, radius), strict=True))
+    return Outlines(paths | arrows, {}, width, height, are_points=True, far=tuple(arrows))
+
+
+def far_places(points: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Return which of the points are so far from all others that these would be one blot in a view of all.
+
+    That is a tenth of its width or less where places are few, a third where they are many. One place in ten may be
+    far, and one in any case. Farthest from the medians are tried first.
+
+    >>> far_places(np.array([[0.0, 0.0], [48.1, 5.9], [48.2, 6.1]])).tolist()
+    [True, False, False]
+    >>> far_places(np.array([[47.0, 5.0], [48.1, 5.9], [48.2, 6.1]])).tolist()
+    [False, False, False]
+    """
+    is_far = np.zeros(len(points), bool)
+    left = max(1, len(points) // _ONE_IN)
+    times = np.clip(WIDTH / (_ROOM_OF_POINT * math.sqrt(len(points))), *_SQUEEZED)
+    while left and np.count_nonzero(~is_far) > 2:
+        near = np.flatnonzero(~is_far)
+        order = near[np.argsort(np.hypot(*(points[near] - np.median(points[near], axis=0)).T), kind="stable")]
+        side = np.ptp(points[near], axis=0).max()
+        sides = (np.ptp(points[order[:-n]], axis=0).max() for n in range(1, min(left, len(near) - 2) + 1))
+        n_far = next((n for n, rest in enumerate(sides, 1) if 0 < times * rest <= side), 0)
+        if not n_far:
+            break
+        is_far[order[-n_far:]] = True
+        left -= n_far
+    return is_far
+
+
+def _arrows(places: NDArray[np.float64], width: float, height: float, radius: float) -> list[str]:
+    """Return a triangle at the edge of the view for each place beyond it, in its direction; none covers another."""
+    inside = np.array([width, height]) - 2.6 * radius  # tips stay within
+    taken: list[NDArray[np.float64]] = []
+    drawn = []
+    for place in places:
+        center = np.array([width, height]) / 2
+        way = place - center
+        at = center + way * min(inside[side] / 2 / abs(way[side]) for side in (0, 1) if way[side])
+        along = np.array([0.0, 1.0]) if abs(abs(at[0] - center[0]) - inside[0] / 2) < 1e-6 else np.array([1.0, 0.0])
+        along *= -1 if (at - center) @ along > 0 else 1  # away from the corner
+        while any(np.hypot(*(at - other)) < 2.2 * radius for other in taken):
+            at = at + 2.3 * radius * along
+        taken.append(at)
+        way = way / np.hypot(*way)
+        across = np.array([-way[1], way[0]])
+        tip, foot = at + 1.2 * radius * way, at - 0.9 * radius * way  # longer than wide, so that it points
+        corners = (tip, foot + 0.75 * radius * across, foot - 0.75 * radius * across)
+        drawn.append("M" + "L".join(f"{x:.1f},{y:.1f}" for x, y in corners) + "Z")
+    return drawn
 
 
 def outlines(polygons: str | Path | Polygons, axis: PlaceAxis) -> Outlines:

@@ -185,8 +185,9 @@
     if (!inside.length) return;
     question.from = packed.starts[inside[0]];
     question.to = packed.starts[inside[inside.length - 1]];
-    if (name === "totals" || !byId("place")) question.places = [];
-    else question.places = [names.places.indexOf(page.places[Number(byId("place").value)])];
+    // what was chosen stays; where nothing was, the chart of a place asks for that place
+    const own = name === "totals" || !byId("place") ? [] : [names.places.indexOf(page.places[Number(byId("place").value)])];
+    if (!question.places.length) question.places = own;
     change();
   };
 
