@@ -192,3 +192,30 @@ def test_a_statement_names_that_fields_may_span_lines(tacit, words, tmp_path):
     assert ran.code == 0, ran.err
     said = Release.read(tmp_path / release).statement.text()
     assert "How events were read: Fields of the source of these events may span lines." in said
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"", "is empty"),
+        (b"day,station\n", "holds column names but no rows"),
+        (b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", "it is no CSV file"),
+    ],
+)
+def test_a_file_that_no_description_would_help_is_not_told_to_be_described(tacit, tmp_path, content, said):
+    (tmp_path / "events.csv").write_bytes(content)
+    words = ("--time", "day", "--place", "station", "--places-from-events", "--zone", "Europe/Paris")
+    for ran in (tacit("publish", "events.csv", *words, "--yes"), tacit("check", "events.csv")):
+        assert ran.code == 3
+        assert said in " ".join(ran.err.split())
+        assert "tacit check" not in ran.err
+
+
+@pytest.mark.parametrize("words", [(), ("--time", "day", "--places", "none", "--zone", "Europe/Paris")])
+def test_a_separator_that_is_not_known_is_asked_for(tacit, tmp_path, words):
+    (tmp_path / "events.csv").write_text("day~station\n2025-01-01~Pier\n2025-01-02~Pier\n", encoding="utf-8")
+    ran = tacit("check", "events.csv", *words)
+    assert ran.code == 3
+    assert "say what parts its columns: --separator CHAR" in " ".join(ran.err.split())
+    done = tacit("check", "events.csv", "--separator", "~")
+    assert "2 columns: day, station" in done.out

@@ -182,3 +182,30 @@ def test_tables_that_cannot_be_are_refused(tacit, smooth, tmp_path, words, said)
     assert ran.code == 2
     assert said in ran.err
     assert not list(tmp_path.glob("w.*"))
+
+
+def test_what_is_no_release_is_told_by_what_it_is(tacit, tmp_path):
+    (tmp_path / "events.csv").write_text("day,station\n2025-01-01,Pier\n", encoding="utf-8")
+    (tmp_path / "empty.csv").write_text("", encoding="utf-8")
+    (tmp_path / "counts.csv").write_text("place,period,estimate,low,high\nPier,2025-01-01,3,1,5\n", encoding="utf-8")
+    for name, said in (
+        ("events.csv", "events.csv is a table of rows, and no release. Make one with: tacit publish"),
+        ("empty.csv", "empty.csv is empty, and no release"),
+        ("counts.csv", "a table for spreadsheets and other programs lacks what answers need"),
+    ):
+        ran = tacit("query", name)
+        assert ran.code == 4
+        assert said in " ".join(ran.err.split())
+
+
+def test_an_answer_calls_events_as_their_publication_does(tacit, tmp_path):
+    from tacit.release.release import noun_beside
+
+    release = tmp_path / "release.parquet"
+    assert noun_beside(release) == ("event", "events")
+    (tmp_path / "publication.toml").write_text('noun = "trip/trips"\n', encoding="utf-8")
+    assert noun_beside(tmp_path) == noun_beside(release) == ("trip", "trips")
+    (tmp_path / "other.parquet").write_bytes(b"")
+    assert noun_beside(tmp_path / "other.parquet") == ("event", "events")
+    (tmp_path / "publication.toml").write_text("noun = [", encoding="utf-8")
+    assert noun_beside(tmp_path) == ("event", "events")

@@ -394,3 +394,9 @@ def test_an_axis_that_says_elsewhere_has_such_a_cell(values):
 def test_a_table_with_a_place_of_that_name_has_no_room_for_elsewhere():
     with pytest.raises(SettingError, match="cells must not name a place elsewhere"):
         PlaceAxis.of(["North", "Elsewhere"]).with_elsewhere()
+
+
+def test_a_table_without_regions_is_counted_by_its_finest_level():
+    stations = Gazetteer.from_text("station,latitude,longitude\nPier,37.8,-122.4\nMarket,37.7,-122.3\n")
+    assert PlaceAxis.from_gazetteer(stations).level == "station"
+    assert PlaceAxis.from_gazetteer(Gazetteer.builtin("doubs")).level == "region"

@@ -278,19 +278,31 @@ def test_the_map_asks_for_one_place_or_several(open_page, answering):
     assert opened.locator(".tile.asked").count() == 2
 
 
-def test_dragging_over_a_chart_asks_for_its_time(open_page, answering):
+def drag(opened, name, start, end):
+    """Drag over a chart from one part of its width to another."""
+    opened.locator(f"#chart-{name}").scroll_into_view_if_needed()
+    frame = opened.locator(f"#chart-{name}").bounding_box()
+    opened.mouse.move(frame["x"] + start * frame["width"], frame["y"] + 60)
+    opened.mouse.down()
+    opened.mouse.move(frame["x"] + end * frame["width"], frame["y"] + 60, steps=4)
+    opened.mouse.up()
+    return opened.locator("#ask-from").input_value(), opened.locator("#ask-to").input_value()
+
+
+def test_dragging_over_a_chart_asks_for_its_time_and_keeps_the_places_chosen(open_page, answering):
     release, page = answering
     opened, _ = open_page(page)
-    opened.locator("#chart-series").scroll_into_view_if_needed()
-    frame = opened.locator("#chart-series").bounding_box()
-    opened.mouse.move(frame["x"] + 0.4 * frame["width"], frame["y"] + 60)
-    opened.mouse.down()
-    opened.mouse.move(frame["x"] + 0.7 * frame["width"], frame["y"] + 60, steps=4)
-    opened.mouse.up()
-    first, last = opened.locator("#ask-from").input_value(), opened.locator("#ask-to").input_value()
+    first, last = drag(opened, "series", 0.4, 0.7)
     assert "2018-01-01" < first < last < "2018-05-10"
-    found = release.answer(first=first, last=last, places=["place 0"])
+    found = release.answer(first=first, last=last, places=["place 0"])  # whose chart it is: nothing was chosen
     assert f"{round(found.lower):,} and {round(found.upper):,}" in shown(opened)
+    opened.locator("#ask-several").check()
+    opened.locator("[data-place='2']").press("Enter")
+    for name, start, end in (("totals", 0.2, 0.8), ("series", 0.3, 0.8)):
+        dragged = drag(opened, name, start, end)
+        found = release.answer(first=dragged[0], last=dragged[1], places=["place 0", "place 2"])
+        assert f"{round(found.lower):,} and {round(found.upper):,}" in shown(opened)
+        assert "place 0 and place 2" in shown(opened)
 
 
 def test_estimates_of_all_days_are_downloaded_from_the_page(open_page, tmp_path):

@@ -460,3 +460,20 @@ def test_scripts_say_sentences_that_a_page_in_another_language_can_carry():
     for path in scripts:
         called = re.findall(r"\bsay(?:Many)?\((.)", path.read_text(encoding="utf-8"))
         assert set(called) <= {'"'}, path.name
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "step"),
+    [
+        ("2006-01-01", "2018-12-31", "year"),  # thirteen of them
+        ("2017-01-01", "2018-12-31", "month"),  # two years are no line
+        ("2018-01-01", "2018-05-14", "day"),  # four whole months, and a part of one
+        ("2018-01-01", "2018-05-31", "month"),
+    ],
+)
+def test_a_page_opens_on_the_coarsest_step_with_a_handful_of_periods(make_release, first, last, step):
+    domain = Domain(TimeAxis.between(first, last), PlaceAxis.of(["north", "south"]))
+    selection = select(make_release(domain, epsilon=6.0))
+    assert selection.first_series == step
+    unreadable = select(make_release(domain, reports=1, epsilon=0.1))
+    assert unreadable.first_series == next(iter(unreadable.all_kinds.series))  # where nothing can be read, the coarsest

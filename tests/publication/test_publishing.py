@@ -440,7 +440,11 @@ def test_a_publication_answers_draws_and_forecasts(run):
     with pytest.raises(SettingError, match="period must be"):
         made.map("1999")
     assert "bike trips, 2026-01-01 to 2026-02-28, 3 places, epsilon 1" in repr(made)
-    assert made._repr_mimebundle_()
+    drawn = made._repr_html_()  # what Jupyter, VS Code and nbconvert show; no script in it, and no network
+    assert drawn.startswith(f"<p>{repr(made).split(',')[0]}")
+    assert "<svg" in drawn
+    assert "<script" not in drawn
+    assert "http" not in drawn.replace("http://www.w3.org/", "")
 
 
 @pytest.mark.parametrize("trust", ["curator", "nobody"])

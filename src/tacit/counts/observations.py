@@ -13,15 +13,17 @@ with the stated variance V of a cell; the smoother puts the sum back in.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from tacit._base.arrays import BoolArray, FloatArray, IntArray
 from tacit.counts.estimate import Estimate
-from tacit.counts.noise import TreeNoise
 from tacit.domain import Domain
 from tacit.errors import NoInterval, SettingError
+
+if TYPE_CHECKING:  # whoever asks a smoothed release needs no tree
+    from tacit.counts.noise import TreeNoise
 
 _LARGEST_SHARE: Final = 0.9  # of one place in the noise of all: two places have a half each; guards the division
 _ROUNDS: Final = 12  # of the fixed point below; half of them leave 1e-4 of a variance, twice as many no digit

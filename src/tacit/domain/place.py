@@ -94,8 +94,11 @@ class NamedAxis:
 
     @classmethod
     def from_gazetteer(cls, gazetteer: Gazetteer, level: str = "") -> Self:
-        """Take all names of a level, regions or kinds if left out, in the order of the table."""
-        level = level or cls.usual_level
+        """Take all names of a level in the order of the table.
+
+        Left out, it is the regions, or kinds, of a table that has any, else its finest level.
+        """
+        level = level or (cls.usual_level if cls.usual_level in gazetteer.levels else gazetteer.levels[0])
         return cls(level, gazetteer.names(level), gazetteer)
 
     @classmethod

@@ -155,7 +155,7 @@ def places_of(given: Any, source: SourceDescription) -> PlaceAxis:
     elif is_table(given):
         given = _table_of(given, "places")
     if isinstance(given, Gazetteer):
-        return PlaceAxis.from_gazetteer(given, "region" if "region" in given.levels else given.levels[0])
+        return PlaceAxis.from_gazetteer(given)
     return PlaceAxis.of(_names_of(given, "places"))
 
 

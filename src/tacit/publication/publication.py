@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -15,7 +16,7 @@ from tacit._base.validation import check_at_least
 from tacit.counts.estimate import Answer
 from tacit.domain import ALL
 from tacit.domain.step import When
-from tacit.errors import FormatError, Remedy, SettingError
+from tacit.errors import FormatError, MissingExtra, Remedy, SettingError
 from tacit.release import Release
 from tacit.release.release import PUBLISHED
 
@@ -42,8 +43,10 @@ class Publication:
     def __repr__(self) -> str:
         where = "" if self.folder is None else f", in {self.folder}"
         first, last = self.release.domain.time.days
+        place = self.release.domain.place
+        places = "all places together" if place.is_all else f"{place.n_cells} places"
         return (
-            f"Publication({self.release.plan.name}, {first} to {last}, {self.release.domain.place.n_cells} places, "
+            f"Publication({self.release.plan.name}, {first} to {last}, {places}, "
             f"epsilon {epsilon_at_most(self.release.statement.total_epsilon)}{where})"
         )
 
@@ -150,9 +153,14 @@ class Publication:
         frame: polars.DataFrame = pl.from_arrow(self.to_arrow())
         return frame
 
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> Any:
-        """Show all places through time in a notebook."""
-        return self.plot()._repr_mimebundle_(include, exclude)
+    def _repr_html_(self) -> str | None:
+        """Show all places through time in a notebook: a picture that needs no network; None without what draws it."""
+        try:
+            convert = require("vl_convert", extra="pages")
+            picture: str = convert.vegalite_to_svg(self.plot().to_dict())
+        except MissingExtra:
+            return None
+        return f"<p>{escape(repr(self))}</p>\n{picture}"
 
     def _one_place(self, place: str) -> tuple[int, ...]:
         found = self.release.domain.place.find(place)

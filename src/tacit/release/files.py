@@ -263,6 +263,13 @@ def _in_order(columns: Mapping[str, NDArray[Any]], domain: Domain) -> dict[str, 
     axes = {"period": domain.time.labels(), "place": domain.place.cells}
     if domain.kind is not None:
         axes["kind"] = domain.kind.cells
+    # as they were written, which most files are: then no label is looked up
+    whole_grid = np.indices(domain.grid).reshape(len(domain.grid), -1)
+    if all(
+        np.array_equal(columns[name], np.array(cells, object)[own])
+        for (name, cells), own in zip(axes.items(), whole_grid, strict=True)
+    ):
+        return dict(columns)
     numbers = []
     for name, cells in axes.items():
         number_of = {cell: number for number, cell in enumerate(cells)}

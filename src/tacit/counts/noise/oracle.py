@@ -64,18 +64,18 @@ class OracleNoise(Noise):
         return variances / self._gap**2
 
     def variance(self, weights: FloatArray) -> float:
-        questions, which = np.unique(self.layout.rows(weights), axis=0, return_inverse=True)
+        rows = self.layout.rows(weights)
+        asked = rows.any(axis=1)  # to sort thousands of rows that are not asked for takes longer than the answer
+        questions, which = np.unique(rows[asked], axis=0, return_inverse=True)
         which = which.ravel()
-        n_reports = np.bincount(which, weights=self.reports, minlength=len(questions))
+        n_reports = np.bincount(which, weights=self.reports[asked], minlength=len(questions))
         total = 0.0
         for number, question in enumerate(questions):
-            if not question.any():
-                continue
             per_report = self.distribution.variances(question)
             if self.counts is None:
                 total += float(n_reports[number] * per_report[0])
             else:
-                total += float(self.counts[which == number].sum(axis=0) @ per_report)
+                total += float(self.counts[asked][which == number].sum(axis=0) @ per_report)
         return total
 
     def interval(self, value: float, weights: FloatArray, level: float) -> tuple[float, float]:
