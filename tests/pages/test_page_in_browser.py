@@ -97,6 +97,7 @@ def test_the_page_draws_every_chart_in_silence_and_asks_nobody(open_page, page):
 def test_the_tab_key_reaches_every_tile_and_shows_its_interval(open_page, page, release):
     opened = open_page(page)
     counts = counts_by(release, "year")
+    opened.page.locator("#period").select_option(label="2018")
     opened.page.locator("#period").focus()
     seen = {}
     for _ in range(17):
@@ -118,7 +119,9 @@ def test_the_tab_key_reaches_every_tile_and_shows_its_interval(open_page, page, 
 def test_pointing_at_a_tile_shows_its_interval(open_page, page):
     opened = open_page(page)
     opened.page.locator("[data-place='0']").hover()
-    assert re.search(r"^CA du Grand Besançon, 2018: about [\d,]+ events, between", tip(opened.page))
+    assert re.search(
+        r"^CA du Grand Besançon, 15 October 2016 to 12 January 2019: about [\d,]+ events, between", tip(opened.page)
+    )
     opened.page.mouse.move(2, 2)
     assert tip(opened.page) == ""
 
@@ -229,7 +232,8 @@ def test_a_period_without_any_data_has_words_and_no_scale(open_page, tmp_path):
     release = Release.of(plan, estimate, rules=Rules.parse(missing=("2019",)))
     opened = open_page(make_page(release, tmp_path / "page.html"))
     drawn = opened.page.locator("#chart-places svg")
-    assert opened.page.locator("#period option:checked").inner_text() == "2018"  # the last that has numbers
+    opened_on = opened.page.locator("#period option:checked").inner_text()
+    assert opened_on == "2018 to 2019 (365 days without data)"  # the whole time, as the question above
     assert "no data" not in drawn.text_content()
     opened.page.locator("#period").select_option(label="2019")
     opened.page.wait_for_function("document.querySelector('#chart-places svg').textContent.includes('no data')")
@@ -295,7 +299,7 @@ def test_outlines_answer_to_the_keyboard_like_tiles(open_page, release, tmp_path
     opened.page.locator("#period").focus()
     opened.page.keyboard.press("Tab")
     opened.page.keyboard.press("Tab")
-    assert tip(opened.page).startswith("CA Pays de Montbéliard Agglomération, 2018:")
+    assert tip(opened.page).startswith("CA Pays de Montbéliard Agglomération, 15 October 2016 to 12")
     opened.page.keyboard.press("Enter")
     assert opened.page.locator("#place").input_value() == "1"
     assert opened.console == []
