@@ -159,6 +159,23 @@ def test_visits_without_places_are_counted_in_all(tacit, tmp_path, answers):
     assert january.value == pytest.approx(31 * 120, abs=80)
 
 
+@pytest.mark.slow
+def test_somebody_at_the_screen_is_asked_for_the_columns(tacit, tmp_path, answers):
+    trips(tmp_path / "trips.csv", 10)
+    # a column that is none, the proposed ones, zone, description, names, first and last day, trust, epsilon, no
+    answers("day", "", "", "America/Los_Angeles", "y", "y", "", "", "curator", "1", "n")
+    ran = tacit("publish", "trips.csv", "--days-ahead", "0")
+    assert ran.code == 2
+    assert "trips.csv has 2 columns: started_at, station." in ran.out
+    assert "there is no column day. It has: started_at, station." in " ".join(ran.err.split())
+    assert "120 events counted" in ran.out
+    assert "which is new: earlier spending is unknown" in " ".join(ran.out.split())
+    (tmp_path / "trips.csv.source.toml").unlink()
+    answers("", "none", "America/Los_Angeles", "y", "", "", "curator", "1", "n")
+    ran = tacit("publish", "trips.csv", "--days-ahead", "0")
+    assert "wherever they are" in ran.out
+
+
 def test_whoever_says_no_spends_nothing(tacit, tmp_path, answers):
     trips(tmp_path / "trips.csv", 20)
     answers("UTC", "y", "y", "", "", "curator", "1", "n")

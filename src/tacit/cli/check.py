@@ -141,7 +141,7 @@ def confirm_description(source: UserSourceOptions, described: SourceDescription,
         )
     console.check_outputs([path], [Path(source.file)], force=True)
     described.write(path)
-    console.say(f"Wrote {path}: randomize, count, bound and counter read the source as it says.")
+    console.say(f"Wrote {path}: publish, randomize, count, bound and counter read the source as it says.")
 
 
 def _say_dates(dates: DateFinding) -> None:

@@ -16,6 +16,7 @@ from tacit.cli import console
 from tacit.cli.check import confirm_description, describe
 from tacit.cli.options import DomainOptions, UnitOptions, UserSourceOptions
 from tacit.cli.sources import (
+    NO_PLACES,
     Settings,
     check_command,
     columns_of,
@@ -28,7 +29,7 @@ from tacit.cli.sources import (
 from tacit.domain import Domain, PlaceAxis
 from tacit.domain.zone import zone_info
 from tacit.errors import SettingError, TacitError
-from tacit.events import SourceDescription, Span, names_in, scan_span
+from tacit.events import SourceDescription, Span, names_in, propose_columns, scan_span
 from tacit.events.proposal import check_looks
 from tacit.events.source_description import ROLES
 from tacit.events.sources import format_of
@@ -153,6 +154,8 @@ class Beginning:
     def described(self) -> SourceDescription:
         """Return how the source is written: as confirmed before, or as proposed and confirmed now."""
         known, zone = description_of(self._source), self._domain.zone
+        if known is None and self._source.time is None and self._is_asking:
+            self._ask_columns()
         if known is not None:
             named = columns_of(self._source, known)
             known = replace(known, **{role: getattr(named, role) for role in ROLES})
@@ -274,6 +277,23 @@ class Beginning:
         if epsilon is None and target is None:
             epsilon = ask("Which epsilon?", read_epsilon)
         return trust, epsilon
+
+    def _ask_columns(self) -> None:
+        """Ask which columns hold the times and the places, where no option names the first: proposed by their looks."""
+        names, found = propose_columns(named_source(self._source), options=options_of(self._source))
+        console.say(f"{self._source.shown} has {console.counted(len(names), 'column')}: {', '.join(names)}.")
+
+        def read(answer: str) -> str:
+            if answer not in (*names, NO_PLACES):
+                raise SettingError(f"there is no column {answer}. It has: {', '.join(names)}.")
+            return answer
+
+        time = ask("Which column holds the date or time of an event?", read, default=found["time"])
+        place = self._source.place
+        if place is None and self._domain.places != NO_PLACES:
+            question = f"Which column holds its place? ({NO_PLACES}: count events in all)"
+            place = ask(question, read, default=found.get("place", NO_PLACES))
+        self._source = replace(self._source, time=time, place=None if place == NO_PLACES else place)
 
     def _say_names(self, names: dict[str, int]) -> None:
         console.strong("For your eyes only: the names of places in the events, with their rows")

@@ -228,7 +228,7 @@ class Run:
                     n_busy=read.n_busy,
                     prior=self._prior(agreed, plan, stretch),
                     ledger=None if self.book is None else self.book.path,
-                    is_new_ledger=self.book is not None and self.book.is_new,
+                    is_new_ledger=self.book is not None and not self.book.path.exists(),
                     refusal=refusal,
                 )
             )
