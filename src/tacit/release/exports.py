@@ -36,7 +36,8 @@ MEANINGS: Final = {
     "place": "The place.",
     "period": "The day, week, month or year; a part of one is named by its first and last day.",
     "kind": "The kind of event. Only where events have kinds.",
-    "estimate": "The number of events: the one to use first. Blank where the status says why.",
+    "estimate": "The number of events: the one to use first, and to add up. Blank where the status says why. One below "
+    "low or above high is shown as that.",
     "low": "The true number lies between low and high, as often as the level says.",
     "high": "See low.",
     "level": "How often intervals such as this hold the true number: 0.95 is 95 times in 100.",

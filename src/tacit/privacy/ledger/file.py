@@ -75,7 +75,7 @@ class LedgerFile:
     @property
     def identity(self) -> str:
         """A digest under the key, which a file keeps for ever: safe to publish, since nobody learns the key from it."""
-        return hmac.digest(self.key, b"tacit ledger identity 1", hashlib.sha256)[:_IDENTITY_BYTES].hex()
+        return hmac.digest(self.key, b"identity of a ledger, version 1", hashlib.sha256)[:_IDENTITY_BYTES].hex()
 
     @property
     def head(self) -> str:
