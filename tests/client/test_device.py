@@ -264,12 +264,18 @@ def test_another_plan_at_the_address_is_noticed_before_anything_is_spent(tmp_pat
 @pytest.mark.parametrize(
     ("status", "answer"), [(503, {}), (404, {}), (200, {"a page": "of the network"}), (200, "hello")]
 )
-def test_what_is_no_answer_of_a_collector_stops_nothing(tmp_path, status, answer):
+def test_what_is_no_answer_of_a_collector_stops_nothing(tmp_path, monkeypatch, status, answer):
     with peer() as server:
         server.status, server.intake = status, answer
-        device = Device(server.url, tmp_path)
-        device.report("south", time=NOON)
-        assert len(device.outbox) == 1
+        device = Device(server.url, tmp_path, per_period=3)
+        monkeypatch.setattr(device, "_now", lambda: device._asked_in or 0)
+        for _ in range(3):
+            device.report("south", time=NOON)
+        assert len(device.outbox) == 3
+        assert server.n_asked == 1  # not for every report
+        device.send()
+        device.report("south", time=datetime(2026, 11, 16, 12, tzinfo=UTC))
+        assert server.n_asked == 2
 
 
 def test_a_device_asks_once_in_a_period_so_that_nobody_sees_when_its_events_are(tmp_path, monkeypatch):

@@ -302,6 +302,14 @@ def test_closing_until_what_is_no_day_is_told_in_these_words(world, day):
     assert world.store.n_closed(SURVEY) == 0
 
 
+def test_problem_documents_are_made_in_one_file():
+    from tacit.service import refusals
+
+    folder = Path(refusals.__file__).parents[1]
+    speak = [path.name for path in folder.rglob("*.py") if "urn:tacit:problem" in path.read_text("utf-8")]
+    assert speak == ["refusals.py"]
+
+
 def test_every_reason_stands_in_the_guides_table():
     guide = (Path(__file__).parents[2] / "docs" / "guides" / "collecting.md").read_text("utf-8")
     table = [line.split("|")[1] for line in guide.splitlines() if line.startswith("| `")]

@@ -5,8 +5,8 @@ whose mechanism remembers, and randomized messages that wait to be sent. The pla
 collector cannot lower the noise afterwards.
 
 Before it spends anything a device asks whether the collector would take the report: when it is made, and again when
-a new period has begun or something was not counted. It does not ask for every report, because a network would see when
-the events are. A collector that does not answer is asked again later, and reports wait.
+a new period has begun or after a call of ``send`` that left something uncounted. It does not ask for every report,
+because a network would see when the events are. While the collector does not answer, reports wait.
 """
 
 from __future__ import annotations
@@ -109,8 +109,8 @@ class Device:
     def send(self, **settings: Any) -> Sent:
         """Send all reports that wait (:meth:`Outbox.send`)."""
         sent = self.outbox.send(**settings)
-        if sent.n_waiting or sent.refused:
-            self._intake = None  # what it said no longer holds
+        if sent.n_waiting or sent.refused or self._intake is None:
+            self._asked_in = None  # what it said no longer holds, or it said nothing
         return sent
 
     @property
@@ -128,7 +128,8 @@ class Device:
 
     def _check_taken(self, period: int) -> None:
         """Refuse a report that the collector would refuse. Without an answer of it, the report may wait."""
-        if self._intake is None or self._asked_in != self._now() or period not in self._intake.periods:
+        is_refused = self._intake is not None and period not in self._intake.periods
+        if is_refused or self._asked_in != self._now():
             self._ask()
         if self._intake is not None:
             self._intake.check_sender(self.plan, is_simulation=self._randomness.is_simulation)

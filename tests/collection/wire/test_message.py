@@ -249,6 +249,18 @@ def test_a_label_that_a_message_cannot_hold_is_not_packed(label):
         encode_message(PLAN, *drawn(5), label)
 
 
+def test_a_plan_is_verified_once_and_not_for_each_message(monkeypatch):
+    form, message = MessageFormat.of(PLAN), encode_message(PLAN, *drawn(3), LABEL)
+
+    def again(*_):
+        raise AssertionError("verified again")
+
+    monkeypatch.setattr("tacit.collection.wire.message.mechanism_of", again)
+    monkeypatch.setattr(type(PLAN), "fingerprint", property(again))
+    assert form.tally(form.parse(message)).n_reports == 3
+    assert form.parse(form.encode(*drawn(2), LABEL)).n_reports == 2
+
+
 def test_every_message_has_an_id_of_its_own_and_says_it_again():
     messages = [encode_message(PLAN, *drawn(3), LABEL) for _ in range(3)]
     assert len({parse_message(message, PLAN).id for message in messages}) == 3

@@ -182,15 +182,12 @@ def of_same_events(
     Its reports are written if it ``is_finished``; else they may still be drawn. Its rows were selected by the same
     settings. Of an entry of an earlier format that is not known, and stays so.
     """
-    same = {
-        number
-        for (number,) in connection.execute(
-            "SELECT id FROM randomization LEFT JOIN randomization_key ON randomization = id "
-            "WHERE data_set = ? AND plan = ? AND counts = ? AND selection IN (?, '') AND (key IS NULL) = ?",
-            (data_set, plan_id, counts, selection, is_finished),
-        )
-        if days_of(connection, (False, number))[1] == dict(days)
-    }
+    asked = (
+        "SELECT id FROM randomization LEFT JOIN randomization_key ON randomization = id "
+        "WHERE data_set = ? AND plan = ? AND counts = ? AND selection IN (?, '') AND (key IS NULL) = ?"
+    )
+    found = connection.execute(asked, (data_set, plan_id, counts, selection, is_finished)).fetchall()
+    same = {number for (number,) in found if days_of(connection, (False, number))[1] == dict(days)}
     return next((entry for entry in randomizations(connection) if entry.number in same), None)
 
 
