@@ -43,6 +43,7 @@ from tacit.randomness import SecureRandomness  # noqa: E402
 from tacit.service.app import MESSAGE_TYPE, Collector, make_app  # noqa: E402
 from tacit.service.commits import Outcome  # noqa: E402
 from tacit.service.making import Apart  # noqa: E402
+from tacit.service.serving import settle  # noqa: E402
 from tacit.service.settings import Settings  # noqa: E402
 from tacit.service.store import Store  # noqa: E402
 from tacit.service.survey import Survey  # noqa: E402
@@ -125,6 +126,7 @@ def serve(kind: str, database: str, port: int) -> None:
             add_year(store)
         apart = Apart() if kind == "apart" else None
         app = make_app(Collector(store, folder, settings=Settings(per_second=1e9, close_every=3600), apart=apart))
+    settle()  # the peer too
     uvicorn.run(app, port=port, access_log=False, log_level="error")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import signal
 import socket
 import threading
@@ -14,9 +15,20 @@ import pytest
 from service_worlds import collector, message, survey_of
 from tacit.domain import Domain, PlaceAxis, TimeAxis
 from tacit.service.app import MESSAGE_TYPE
+from tacit.service.serving import settle
 from tacit.service.store import Outcome
 
 N_SENDERS, N_BEFORE = 6, 20
+
+
+def test_what_is_loaded_at_the_start_is_not_searched_for_garbage():
+    before = gc.get_freeze_count()
+    try:
+        settle()
+        assert gc.get_freeze_count() > before + 10_000
+        assert len(gc.get_objects()) < 10_000
+    finally:
+        gc.unfreeze()
 
 
 @pytest.mark.slow
