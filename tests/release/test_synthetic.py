@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from small_worlds import days_and_places, simulated_estimate
+from tacit._base.file_kinds import kind_of_file
 from tacit.domain import Domain, Gazetteer, PlaceAxis, TimeAxis
 from tacit.errors import SettingError
 from tacit.randomness import SeededRandomness
@@ -120,6 +121,7 @@ def test_the_file_says_synthetic_and_carries_the_statement(tmp_path, ending):
     if ending == ".csv":
         assert set(table["unit"]) == {"nothing: this is a simulation"}
         assert release.checksum.startswith(table["release"][0])
+        assert kind_of_file(path) == "a table of synthetic events"
         return
     metadata = pq.read_schema(path).metadata
     head, about = metadata[b"privacy"].decode(), json.loads(metadata[b"tacit"])
