@@ -120,8 +120,9 @@ def run(role: str, path: str) -> None:
 
 def measured(role: str, python: str, path: Path) -> None:
     environment = os.environ | {"PYSPARK_PYTHON": python, "SPARK_LOCAL_IP": "127.0.0.1"}
-    asked = [python, __file__, "--role", role, "--file", str(path)]
-    ran = subprocess.run(asked, env=environment, capture_output=True, text=True)
+    asked = [python, str(Path(__file__).absolute()), "--role", role, "--file", str(path)]
+    # beside the file, for Tumult Analytics leaves a folder of tables where it runs
+    ran = subprocess.run(asked, env=environment, cwd=path.parent, capture_output=True, text=True)
     lines = [line for line in ran.stdout.splitlines() if line.startswith("RESULT ")]
     if ran.returncode or not lines:
         why = (ran.stderr.strip().splitlines() or ["no word"])[-1]
