@@ -227,7 +227,7 @@ def check_loss(read: Account, *, is_accepted: bool = False) -> None:
     lost = share_lost(read)
     if lost > MOST_LOST and not is_accepted:
         raise BadRows(
-            f"{lost:.1%} of the rows would fall out: {read.bad_rows}. Nothing was spent. Check the columns, the places "
-            "and the dates.",
+            f"{lost:.1%} of the rows would fall out, more than {MOST_LOST:.0%}: {read.bad_rows}. Nothing was spent. "
+            "Check the columns, the places and the dates.",
             remedy=Remedy.ACCEPT_LOSS,
         )
