@@ -295,7 +295,13 @@ def test_whoever_has_the_wrong_token_is_told_which_one_is_needed(world, address,
         assert refused(answer, reason).startswith(f"this needs {words}.")
 
 
-@pytest.mark.parametrize("day", ["18/11/2026", "soon", "", "2026-11-31"])
+@pytest.mark.parametrize(
+    "day",
+    [
+        *("18/11/2026", "soon", "", "2026-11-31", "2026-W46", "2026-W46-2", "20261102", "2026-11", "2026-11-02%20"),
+        *("2026-11-17T01:00", "2026-11-17T01:00Z", "2026-11-03%2001:00", "٢٠٢٦-11-02"),
+    ],
+)
 def test_closing_until_what_is_no_day_is_told_in_these_words(world, day):
     answer = world.client.post(f"/v1/surveys/visits/close?until={day}", headers=world.headers(Scope.ADMIN))
     assert refused(answer, Reason.QUESTION) == "until must be a day in the form 2026-11-17."

@@ -135,3 +135,26 @@ def test_public_coordinates_in_words_are_the_bins_of_numbers():
         with pytest.raises(Refused) as refused:
             survey.bin_of(time, place, kind)
         assert refused.value.reason is Reason.MALFORMED
+
+
+def test_short_periods_close_up_to_one_that_is_named_by_the_moment_it_begins_at():
+    hours = survey_of(Domain(TimeAxis("2026-11-17", "hour", "Europe/Paris"), DAYS.place))
+    slots = survey_of(Domain(TimeAxis.between("2026-11-17", "2026-11-18", "6 hours"), DAYS.place))
+    for survey, until, n_periods in (
+        (hours, "2026-11-16T23:00Z", 1),
+        (hours, "2026-11-17T09:00+01:00", 10),
+        (slots, "2026-11-17T06:00Z", 2),
+    ):
+        assert survey.n_periods_through(until, NOON) == n_periods
+    for survey, until, said in (
+        (hours, "2026-11-17", "begins"),
+        (hours, "2026-11-17T09", "begins"),
+        (hours, "2026-11-17T09:00", "begins"),  # of which zone?
+        (hours, "2026-11-17T09:30+01:00", "begins"),
+        (hours, "2026-11-17T09:00 01:00", "%2B"),
+        (slots, "2026-11-17T07:00Z", "begins"),
+        (slots, "2026-11-17T18:00Z", "a period that has begun"),
+        (slots, "2026-11-19T00:00Z", "a period that has begun"),
+    ):
+        with pytest.raises(Refused, match=said):
+            survey.n_periods_through(until, NOON)

@@ -137,16 +137,29 @@ class Survey:
             return "all"
         return time.label(period if time.n_bins is None else min(period, time.n_bins - 1))
 
-    def n_periods_through(self, day: str, clock: datetime) -> int:
-        """Return how many periods there are up to that of a day; one that has not begun is refused."""
+    def n_periods_through(self, until: str, clock: datetime) -> int:
+        """Return how many periods there are up to the one that ``until`` names; one that has not begun is refused.
+
+        A day names the period that it lies in. Where periods are shorter than a day, ``until`` is the moment at which
+        one begins, with its offset. Anything else is refused: what is closed is never opened again.
+        """
         if not self.has_public_time:
             raise Refused(Reason.QUESTION, "this survey hides the time: it is one period, which closes at its end.")
+        time = self.plan.domain.time
+        is_short = "hour" in time.step
+        form, rule = (_MOMENT, _A_MOMENT) if is_short else (_DAY, "until must be a day in the form 2026-11-17.")
         try:
-            period = _period_of(self.plan.domain.time, day)
+            period = _period_of(time, until) if form.fullmatch(until) else None
         except ValueError:
-            raise Refused(Reason.QUESTION, "until must be a day in the form 2026-11-17.") from None
+            period = None
+        if period is None:
+            raise Refused(Reason.QUESTION, rule)
         if not 0 <= period <= self.now(clock):
-            raise Refused(Reason.QUESTION, "until must be a day of a period that has begun.")
+            raise Refused(Reason.QUESTION, f"until must be {'in' if is_short else 'a day of'} a period that has begun.")
+        if is_short:
+            begins = time.starts_utc(period + 1 if time.n_bins is None else None)[period].item()
+            if begins != datetime.fromisoformat(until).astimezone(UTC).replace(tzinfo=None):
+                raise Refused(Reason.QUESTION, _A_MOMENT)
         return period + 1
 
     def addition(self, data: bytes, clock: datetime) -> Addition:
@@ -184,6 +197,12 @@ class Survey:
 
 
 _ONE: Final = np.ones(1, np.int64)
+_DAY: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+_MOMENT: Final = re.compile(_DAY.pattern + r"T[0-9]{2}:[0-9]{2}(Z|[+-][0-9]{2}:[0-9]{2})")
+_A_MOMENT: Final = (
+    "until must be the moment at which a period begins, in the form 2026-11-17T09:00Z, or 2026-11-17T10:00%2B01:00: "
+    "in an address + is written as %2B."
+)
 _NOT_HERE: Final = "a public coordinate of the report is none of this survey's."
 
 
