@@ -6,6 +6,7 @@ import os
 import pty
 import re
 import signal
+import socket
 import subprocess
 import sys
 
@@ -32,15 +33,36 @@ def test_a_survey_is_made_once_and_shows_its_tokens_once(tacit, plan):
     again = tacit("collector", "survey", plan, "--survey", "visits")
     assert "there already" in again.out
     assert "shown once" not in again.out
-    other = tacit("collector", "survey", plan, "--survey", "visits", "--late", 3)
-    assert other.code == 2
-    assert "other settings" in other.err
     listed = tacit("collector", "tokens").out
     assert not any(token in listed for token in tokens)
     assert "visits" in tacit("collector", "surveys").out
     store = Store(STORE)
     scopes = [Scope.WRITE, Scope.READ]
     assert [store.tokens.allows(*pair, "visits") for pair in zip(tokens, scopes, strict=True)] == [True, True]
+    store.close()
+
+
+def test_a_survey_that_is_there_takes_the_options_that_are_given_and_keeps_the_rest(tacit, plan, tmp_path):
+    survey = ("collector", "survey", plan, "--survey", "visits")
+    tacit(*survey, "--late", 17)
+    assert "with the same plan and settings" in tacit(*survey).out
+    changed = tacit(*survey, "--public", "--late", 30, "--title", "Visits")
+    assert changed.out.splitlines() == [
+        "Survey visits: late is 30 now, and was 17.",
+        "Survey visits: public is true now, and was false.",
+        "Survey visits: title is Visits now, and was left out.",
+        "A server that runs takes late and open as they were until it starts again.",
+    ]
+    assert tacit(*survey, "--open").out.startswith("Survey visits: open is true now, and was false.\n")
+    other = survey_of(epsilon=3.0)
+    other.plan.write(tmp_path / "other.toml")
+    refused = tacit("collector", "survey", "other.toml", "--survey", "visits", "--late", 2)
+    assert refused.code == 2
+    plans = (survey_of().form.plan_id[:12], other.form.plan_id[:12])
+    assert "there is a survey visits already, whose plan is {}, and not {}.".format(*plans) in refused.err
+    store = Store(STORE)
+    found = store.survey("visits")
+    assert (found.late, found.is_open, store.shelf.outlet(found).is_public) == (30, True, True)
     store.close()
 
 
@@ -112,12 +134,40 @@ def test_what_is_wrong_in_a_file_is_named_as_it_stands_there(tacit, plan, tmp_pa
 
 def test_a_key_that_cannot_be_read_is_refused_before_anything_is_made(tacit, plan, tmp_path):
     (tmp_path / "a.key").write_text("no key")
+    (tmp_path / "a.key").chmod(0o644)
+    assert "a.key: everybody may read it." in tacit("serve", plan, "--signing-key", "a.key").err
     (tmp_path / "a.key").chmod(0o600)
     for key in ("a.key", "none.key"):
         ran = tacit("serve", plan, "--signing-key", key)
         assert (ran.code, "started" in ran.err) == (4, False)
         assert key in ran.err
     assert not (tmp_path / "collector.sqlite").exists()
+
+
+@pytest.mark.parametrize("wrong", ["token", "port", "late", "plan"])
+def test_what_cannot_be_served_makes_no_survey(tacit, plan, tmp_path, monkeypatch, wrong):
+    """The next start would show no tokens of a survey that is there."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        words = {"port": ["--port", taken.getsockname()[1]], "late": ["--late", 10**30]}.get(wrong, [])
+        if wrong == "token":
+            monkeypatch.setenv("TACIT_ADMIN_TOKEN", "short")
+        if wrong == "plan":
+            path = tmp_path / plan
+            path.write_text(re.sub(r"(?m)^name = .*$", r'name = "a\\u0000b"', path.read_text(), count=1))
+        ran = tacit("serve", plan, "--survey", "visits", *words)
+    assert ran.code in (2, 4)
+    said = {"token": "admin_token must have", "port": "cannot be listened at", "late": "--late must be a whole number"}
+    assert said.get(wrong, "the plan's name must be on one line") in ran.err
+    assert not (tmp_path / "collector.sqlite").exists() or not Store(STORE).surveys()
+
+
+def test_postgresql_without_its_driver_is_told_in_one_sentence(tacit, plan, monkeypatch):
+    monkeypatch.setitem(sys.modules, "psycopg", None)  # as if it were not installed
+    ran = tacit("serve", plan, "--store", "postgresql://a@127.0.0.1:1/b")
+    assert ran.code == 2
+    assert "this needs psycopg, which is not installed. Run: pip install 'tacit[postgres]'" in ran.err
 
 
 def test_what_serve_is_told_wrongly_changes_nothing(tacit, plan, tmp_path):
@@ -140,7 +190,9 @@ def test_what_serve_is_told_wrongly_changes_nothing(tacit, plan, tmp_path):
 def test_serve_shows_tokens_on_a_terminal_and_nowhere_else(plan, tmp_path, is_terminal):
     port = free_port()
     words = ["serve", plan, "--survey", "visits", "--port", str(port)]
-    command = [sys.executable, "-c", "from tacit.cli import main; main()", *words]
+    counted = "atexit.register(lambda: print('frozen', gc.get_freeze_count(), file=sys.stderr))"
+    code = f"import atexit, gc, sys; {counted}; from tacit.cli import main; main()"
+    command = [sys.executable, "-c", code, *words]
     ours, theirs = pty.openpty() if is_terminal else os.pipe()
     log = (tmp_path / "log").open("wb")
     process = subprocess.Popen(command, cwd=tmp_path, stdout=theirs, stderr=log, env=os.environ | {"COLUMNS": "200"})
@@ -151,6 +203,8 @@ def test_serve_shows_tokens_on_a_terminal_and_nowhere_else(plan, tmp_path, is_te
     assert process.wait(60) == 0
     os.close(ours)
     log.close()
+    frozen = re.search(r"^frozen (\d+)$", (tmp_path / "log").read_text(), re.MULTILINE)
+    assert int(frozen[1]) > 10_000  # what was loaded is out of searches for garbage
     assert said.count("shown once") == (3 if is_terminal else 0)
     assert ("Make them with: tacit collector token" in said) == (not is_terminal)
     store = Store(f"sqlite:///{tmp_path / 'collector.sqlite'}")

@@ -31,8 +31,16 @@ def test_a_survey_is_made_while_the_server_runs_and_takes_reports_at_once(world)
     sent = world.client.post("/v1/surveys/calls/reports", content=message(SURVEY, [TODAY]), headers=headers)
     assert sent.json() == {"outcome": "counted", "n_reports": 1}
     again = post(world, "/v1/surveys", asked).json()
-    assert again == {"survey": "calls", "is_new": False, "tokens": {}}
-    assert reason_of(post(world, "/v1/surveys", asked | {"late": 3})) == Reason.QUESTION.value
+    assert again == {"survey": "calls", "is_new": False, "changes": [], "tokens": {}}
+    changed = post(world, "/v1/surveys", asked | {"late": 3}).json()
+    assert (changed["is_new"], changed["changes"]) == (False, ["late is 3 now, and was 2."])
+    assert world.store.survey("calls").late == 3
+    del asked["late"]
+    assert post(world, "/v1/surveys", asked).json()["changes"] == []
+    other = json.loads(survey_of(epsilon=3.0).plan.to_json())
+    refused = post(world, "/v1/surveys", asked | {"plan": other, "late": 9})
+    assert (reason_of(refused), "whose plan is" in refused.json()["detail"]) == (Reason.QUESTION.value, True)
+    assert world.store.survey("calls").late == 3
     listed = world.client.get("/v1/surveys", headers=world.headers(Scope.ADMIN)).json()["surveys"]
     assert [one["survey"] for one in listed] == ["calls", "visits"]
 
@@ -65,10 +73,13 @@ def changed_plan():
         {"name": "calls", "plan": {}},
         {"name": "calls", "plan": changed_plan()},
         {"name": "calls", "plan": json.loads(SURVEY.plan.to_json()), "late": -1},
+        {"name": "calls", "plan": json.loads(SURVEY.plan.to_json()), "late": 10**30},
+        {"name": "calls", "plan": json.loads(SURVEY.plan.to_json()) | {"name": "a\0b"}},
+        {"name": "calls", "plan": json.loads(SURVEY.plan.to_json()), "title": "a\0b"},
         {"name": "calls", "plan": json.loads(SURVEY.plan.to_json()), "more": 1},
         [],
     ],
-    ids=["no plan", "name", "empty plan", "changed plan", "late", "more", "list"],
+    ids=["no plan", "name", "empty plan", "changed plan", "late", "very late", "plan's name", "title", "more", "list"],
 )
 def test_a_survey_that_is_wrong_is_refused_and_none_is_made(world, asked):
     answer = post(world, "/v1/surveys", asked)

@@ -61,6 +61,11 @@ def test_every_setting_is_read_from_the_file_and_from_its_variable(one, tmp_path
         ("surveys = 3\n", ["surveys must be tables"]),
         ("[surveys.visits]\nlate = 1\n", ["surveys.visits.plan must be the path of a plan"]),
         ('[surveys.visits]\nplan = "p"\nlate = -1\n', ["surveys.visits.late must be a whole number of periods"]),
+        (
+            '[surveys.visits]\nplan = "p"\nlate = 1000001\n',
+            ["late must be a whole number of periods, from 0 to 1,000,000"],
+        ),
+        (f"port = {'9' * 5000}\n", ["tacit.toml is not in the form of TOML"]),
         ('[surveys.visits]\nplan = "p"\nopen = 1\n', ["surveys.visits.open must be true or false; got 1"]),
         ('[surveys.visits]\nplan = "p"\nopne = true\n', ["surveys.visits: there is no setting 'opne'"]),
     ],
@@ -69,6 +74,12 @@ def test_what_is_wrong_in_the_file_is_refused_with_file_key_and_rule(text, words
     with pytest.raises(SettingError) as refused:
         read_settings(written(tmp_path, text), {}, {})
     assert all(word in str(refused.value) for word in words), refused.value
+
+
+def test_a_file_that_is_not_utf_8_is_told_so(tmp_path):
+    (tmp_path / "tacit.toml").write_bytes("# café\n".encode("latin-1"))
+    with pytest.raises(SettingError, match=r"tacit\.toml is not text in UTF-8\. Save it as UTF-8"):
+        read_settings(tmp_path / "tacit.toml", {}, {})
 
 
 def test_a_wrong_variable_is_refused_by_its_name():

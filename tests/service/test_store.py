@@ -153,8 +153,13 @@ def test_a_failure_in_the_middle_counts_nothing_and_the_same_may_come_again(stor
 def test_a_survey_with_other_settings_is_not_taken_for_the_same(store):
     store.add_survey(SURVEY)
     store.add_survey(survey_of(late=3))
-    for other in (survey_of(late=2), survey_of(late=3, epsilon=3.0), survey_of(late=3, is_open=True)):
-        with pytest.raises(SettingError, match="other settings"):
+    for other, said in (
+        (survey_of(late=2), "whose late is 3, and not 2"),
+        (survey_of(late=3, epsilon=3.0), "whose plan is "),
+        (survey_of(late=3, is_open=True), "whose open is False, and not True"),
+        (survey_of(late=3, is_simulation=True), "whose simulation is False, and not True"),
+    ):
+        with pytest.raises(SettingError, match=said):
             store.add_survey(other)
     for name in ("unknown", "not a name", "visits\0", ""):
         with pytest.raises(Refused) as refused:

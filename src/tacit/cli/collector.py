@@ -53,8 +53,8 @@ def _opened(
 def survey(
     plan: Annotated[Path, typer.Argument(metavar="PLAN", help="A plan, made by: tacit plan")],
     survey: options.SurveyName = None,
-    late: options.Late = 1,
-    open_: options.Open = False,
+    late: options.Late = None,
+    open_: options.Open = None,
     release_every: options.ReleaseEvery = None,
     public: options.Public = None,
     title: Title = None,
@@ -65,16 +65,22 @@ def survey(
 ) -> None:
     """Make a survey from a plan, and show its first tokens once. A server that runs takes reports for it at once.
 
+    Of a survey that is there, the options that are given change, and its plan cannot.
+
     Example: [bold]tacit collector survey plan.toml --survey visits[/bold]
     """
     named = SurveySettings(survey or "", plan, late, open_, release_every, public, title, noun, language)
     made = options.made_survey(named)
-    from tacit.service.starting import add_surveys, first_tokens, set_outlet
+    from tacit.service.starting import add_surveys, first_tokens
 
     with _opened(config, store, may_be_new=True) as (kept, _):
-        is_new = bool(add_surveys(kept, [made]))
-        set_outlet(kept, made, named)
-        if not is_new:
+        (added,) = add_surveys(kept, [(made, named)])
+        options.say_changes(added)
+        if added.changes:
+            if any(one.startswith(("late ", "open ")) for one in added.changes):
+                console.say("A server that runs takes late and open as they were until it starts again.")
+            return
+        if not added.is_new:
             console.say(f"Survey {made.id} is there already, with the same plan and settings.")
             return
         console.say(f"Survey {made.id} is made.")

@@ -15,6 +15,7 @@ from tacit.cli.sources import agreed_plan
 from tacit.service.settings import Settings, SurveySettings, help_of
 
 if TYPE_CHECKING:
+    from tacit.service.starting import Added
     from tacit.service.store import Store
     from tacit.service.survey import Survey
     from tacit.service.tokens import Scope
@@ -26,7 +27,13 @@ Config = Annotated[
 SurveyName = Annotated[
     str | None, typer.Option(help="The survey's name in addresses (default: the plan's name).", metavar="NAME")
 ]
-Late = Annotated[int, typer.Option(help="For how many periods after its own a report is still taken.", min=0)]
+Late = Annotated[
+    int | None,
+    typer.Option(
+        help="For how many periods after its own a report is still taken (default: as it was, else 1).",
+        metavar="PERIODS",
+    ),
+]
 ReleaseEvery = Annotated[
     str | None,
     typer.Option(
@@ -48,7 +55,12 @@ Language = Annotated[
         callback=known_language,
     ),
 ]
-Open = Annotated[bool, typer.Option("--open", help="Let anybody send reports, without a token.")]
+Open = Annotated[
+    bool | None,
+    typer.Option(
+        "--open/--not-open", help="Whether anybody may send reports, without a token (default: as it was, else not)."
+    ),
+]
 
 
 def setting(name: str) -> Any:
@@ -65,10 +77,10 @@ def check_installed() -> None:
 def made_survey(named: SurveySettings) -> Survey:
     """Return the survey of a plan's file; without a name it has the plan's."""
     from tacit.collection.wire import MessageFormat
-    from tacit.service.survey import Survey
+    from tacit.service.starting import new_survey
 
     agreed = agreed_plan(named.plan)
-    return Survey(named.name or agreed.name, MessageFormat.of(agreed), named.late, named.is_open)
+    return new_survey(named.name or agreed.name, MessageFormat.of(agreed), named)
 
 
 def opened_store(settings: Settings) -> Store:
@@ -76,6 +88,12 @@ def opened_store(settings: Settings) -> Store:
     from tacit.service.store import Store
 
     return Store(settings.store)
+
+
+def say_changes(added: Added) -> None:
+    """Say what is different from before."""
+    for change in added.changes:
+        console.say(f"Survey {added.survey.id}: {change}")
 
 
 _MEANINGS = {"admin": "Administrator's token", "write": "Token to send reports", "read": "Token to read counts"}

@@ -22,8 +22,8 @@ def serve(
         typer.Argument(metavar="[PLAN]", help="A plan, made by: tacit plan. Its survey is made if it is not there."),
     ] = None,
     survey: options.SurveyName = None,
-    late: options.Late = 1,
-    open_: options.Open = False,
+    late: options.Late = None,
+    open_: options.Open = None,
     release_every: options.ReleaseEvery = None,
     public: options.Public = None,
     title: Title = None,
@@ -59,27 +59,30 @@ def serve(
     surveys = [options.made_survey(one) for one in named]
     signing_key_of(settings.signing_key)  # refused before a survey is made
     from tacit.service import serving
-    from tacit.service.starting import add_surveys, first_tokens, set_outlet
+    from tacit.service.starting import add_surveys, first_tokens
     from tacit.service.tokens import Scope
 
     kept = options.opened_store(settings)
     if not surveys and not kept.surveys():
         raise SettingError("there is no survey yet. Name a plan: tacit serve plan.toml")
-    new = add_surveys(kept, surveys)
-    for one, its_settings in zip(surveys, named, strict=True):
-        set_outlet(kept, one, its_settings)
-    if settings.admin_token is not None:
-        kept.tokens.configure_admin(settings.admin_token)
-    if sys.stdout.isatty():
-        if not kept.tokens.has_admin():
-            options.say_tokens({Scope.ADMIN: kept.tokens.new(Scope.ADMIN)})
-        for one in new:
-            options.say_tokens(first_tokens(kept, one), one.id)
-    elif new or not kept.tokens.has_admin():
-        # what is not a terminal is a log, and a log is kept
-        console.say("No token is shown here, for this is no terminal. Make them with: tacit collector token")
-    for one in kept.surveys():
-        console.say(f"Survey {one.id}: http://{settings.host}:{settings.port}/surveys/{one.id}")
-    console.say(f"Operator: http://{settings.host}:{settings.port}/operator")
-    sys.stdout.flush()
-    serving.serve(kept, settings)
+    collector, listening = serving.prepare(kept, settings)  # refused before a survey is made
+    with listening:
+        added = add_surveys(kept, list(zip(surveys, named, strict=True)))
+        if settings.admin_token is not None:
+            kept.tokens.configure_admin(settings.admin_token)
+        new = [one.survey for one in added if one.is_new]
+        if sys.stdout.isatty():
+            if not kept.tokens.has_admin():
+                options.say_tokens({Scope.ADMIN: kept.tokens.new(Scope.ADMIN)})
+            for one in new:
+                options.say_tokens(first_tokens(kept, one), one.id)
+        elif new or not kept.tokens.has_admin():
+            # what is not a terminal is a log, and a log is kept
+            console.say("No token is shown here, for this is no terminal. Make them with: tacit collector token")
+        for changed in added:
+            options.say_changes(changed)
+        for one in kept.surveys():
+            console.say(f"Survey {one.id}: http://{settings.host}:{settings.port}/surveys/{one.id}")
+        console.say(f"Operator: http://{settings.host}:{settings.port}/operator")
+        sys.stdout.flush()
+        serving.serve(collector, listening)

@@ -25,7 +25,7 @@ from tacit.pages.figures import (
     tile_map,
 )
 from tacit.pages.figures.charts import MOST_PLACES
-from tacit.pages.figures.counts import rounded
+from tacit.pages.figures.counts import rounded, tenths
 from tacit.pages.figures.maps import Outlines
 from tacit.pages.headline import headline, in_words, period_name
 from tacit.pages.selection import MOST_CELLS, Selection, View, select
@@ -153,7 +153,7 @@ def series(counts: Counts, n_views: int = 1) -> dict[str, Any]:
     content: dict[str, Any] = {"exact": counts.is_exact}
     limits = () if counts.is_exact else (("lower", counts.lower, 0), ("upper", counts.upper, 0))
     for name, values, n in (("estimate", counts.values, digits), *limits):
-        numbers = rounded(values.T, n).astype(object)
+        numbers = (tenths(values.T) if n else rounded(values.T)).astype(object)
         numbers[counts.is_hidden.T] = None
         content[name] = numbers.tolist()
     if counts.has_rules:

@@ -101,7 +101,7 @@ class SigningKey:
         with reading(path, "a private key", Remedy.MAKE_KEY):
             check_regular(path)
             if os.name == "posix" and path.stat().st_mode & _FOR_OTHERS:
-                raise FormatError(f"everybody may read it. Keep it to yourself: chmod 600 {path}")
+                raise FormatError(f"{path}: everybody may read it. Keep it to yourself: chmod 600 {path}")
             private = serialization.load_pem_private_key(read_document(path), password=None)
             if not isinstance(private, Ed25519PrivateKey):
                 raise ValueError("another kind of key")

@@ -17,9 +17,8 @@ from tacit.service.access import Access, in_json
 from tacit.service.logs import log
 from tacit.service.refusals import Reason, Refused
 from tacit.service.settings import SurveySettings
-from tacit.service.starting import add_surveys, first_tokens, new_token, set_outlet
+from tacit.service.starting import add_surveys, first_tokens, new_survey, new_token
 from tacit.service.store import Store
-from tacit.service.survey import Survey
 from tacit.service.tokens import EVERY_SURVEY, Scope
 
 
@@ -28,10 +27,11 @@ class NewSurvey(msgspec.Struct, forbid_unknown_fields=True):
 
     name: str
     plan: dict[str, Any]
-    late: int = 1
-    open: bool = False
+    late: int | None = None
+    """Of a survey that is there, what is left out stays as it is."""
+    open: bool | None = None
     release_every: str | None = None
-    """How the survey is published, as in a file of settings. Of one that is there, what is left out stays as it is."""
+    """How the survey is published, as in a file of settings."""
     public: bool | None = None
     title: str | None = None
     noun: str | None = None
@@ -72,23 +72,22 @@ class Administration:
         return in_json({"surveys": [{"survey": one.id, "plan": one.form.plan_id} for one in found]})
 
     async def add_survey(self, request: Request) -> Response:
-        """Make a survey, and show its first tokens once. Of one that is there, only how it is published can change."""
+        """Make a survey, and show its first tokens once. Of one that is there, all but its plan can change."""
         await self._check(request)
         asked = await self._asked(request, NewSurvey)
 
         def made() -> dict[str, Any]:
             form = MessageFormat.of(Plan.from_dict(asked.plan))
-            survey = Survey(asked.name, form, asked.late, asked.open)
             shown = asked.release_every, asked.public, asked.title, asked.noun, asked.language
             settings = SurveySettings(asked.name, Path(), asked.late, asked.open, *shown)
-            new = add_surveys(self.store, [survey])
-            set_outlet(self.store, survey, settings)
-            tokens = first_tokens(self.store, survey) if new else {}
+            (added,) = add_surveys(self.store, [(new_survey(asked.name, form, settings), settings)])
+            tokens = first_tokens(self.store, added.survey) if added.is_new else {}
             made = {scope.value: token for scope, token in tokens.items()}
-            return {"survey": survey.id, "is_new": bool(new), "tokens": made}
+            return {"survey": asked.name, "is_new": added.is_new, "changes": added.changes, "tokens": made}
 
         answer = await run_in_threadpool(made)
-        log("survey-made" if answer["is_new"] else "survey-there", survey=answer["survey"])
+        changed = "survey-changed" if answer["changes"] else "survey-there"
+        log("survey-made" if answer["is_new"] else changed, survey=answer["survey"])
         return in_json(answer)
 
     async def tokens(self, request: Request) -> Response:

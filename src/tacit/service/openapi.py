@@ -8,7 +8,7 @@ from tacit import __version__
 from tacit._base.languages import LANGUAGES
 from tacit.collection.wire.message import ID_BYTES
 from tacit.service.refusals import STATUS
-from tacit.service.settings import EVERY
+from tacit.service.settings import EVERY, MOST_LATE
 
 _TEXT: Final = {"type": "string"}
 _NUMBER: Final = {"type": "number"}
@@ -43,8 +43,8 @@ _SCHEMAS: Final[dict[str, Any]] = {
         "properties": {
             "name": _TEXT,
             "plan": {"type": "object"},
-            "late": {"type": "integer", "minimum": 0},
-            "open": {"type": "boolean"},
+            "late": {"type": ["integer", "null"], "minimum": 0, "maximum": MOST_LATE},
+            "open": {"type": ["boolean", "null"]},
             "release_every": {"enum": [*EVERY, None]},
             "public": {"type": ["boolean", "null"]},
             **{key: {"type": ["string", "null"]} for key in ("title", "noun")},

@@ -20,32 +20,37 @@ from tacit.service.settings import Settings
 from tacit.service.store import Store
 
 
-def serve(store: Store, settings: Settings) -> None:
-    """Listen until told to stop; what was acknowledged is on the disk whatever happens.
+def prepare(store: Store, settings: Settings) -> tuple[Collector, socket.socket]:
+    """Return a collector and the socket that it listens at; what cannot be served is refused, and no survey changes."""
+    require("uvicorn", extra="service")
+    make_folders(settings.folder)
+    # refuses a key that cannot be read, or is missing
+    collector = Collector(store, settings.folder, settings=settings, apart=Apart())
+    return collector, _listening(settings.host, settings.port)
+
+
+def serve(collector: Collector, listening: socket.socket) -> None:
+    """Answer until told to stop; what was acknowledged is on the disk whatever happens.
 
     At SIGTERM or SIGINT no more connections are taken, requests that were begun are answered for ``settings.grace``
     seconds at most, and the call returns.
     """
     uvicorn = require("uvicorn", extra="service")
-    make_folders(settings.folder)
-    # refuses a key that cannot be read, or is missing
-    collector = Collector(store, settings.folder, settings=settings, apart=Apart())
-    with _listening(settings.host, settings.port) as listening:
-        write_logs(sys.stderr)
-        log("started", version=__version__, surveys=len(store.surveys()))
-        # no access log and no proxy headers: who asked is nobody's business
-        config = uvicorn.Config(
-            make_app(collector),
-            access_log=False,
-            proxy_headers=False,
-            server_header=False,
-            log_config=None,
-            timeout_graceful_shutdown=settings.grace,
-        )
-        settle()
-        with _deaf_to_signals():
-            uvicorn.Server(config).run(sockets=[listening])
-    store.close()
+    write_logs(sys.stderr)
+    log("started", version=__version__, surveys=len(collector.store.surveys()))
+    # no access log and no proxy headers: who asked is nobody's business
+    config = uvicorn.Config(
+        make_app(collector),
+        access_log=False,
+        proxy_headers=False,
+        server_header=False,
+        log_config=None,
+        timeout_graceful_shutdown=collector.settings.grace,
+    )
+    settle()
+    with _deaf_to_signals():
+        uvicorn.Server(config).run(sockets=[listening])
+    collector.store.close()
     log("stopped")
 
 

@@ -16,6 +16,7 @@ from typing import Any, Final
 from tacit._base.languages import ENGLISH, LANGUAGES
 from tacit._base.reading import check_regular
 from tacit._base.validation import check_one_of
+from tacit.domain.names import is_on_one_line
 from tacit.errors import FileSetting, SettingError
 
 _FILE: Final = "_file"
@@ -24,6 +25,11 @@ EVERY: Final = ("period", "day", "week", "month", "year", "never")
 """How often a release is made: at the end of each of these, once all of its periods are closed."""
 MOST_IN_WORDS: Final = 300
 """Letters of a title, as many as the store has room for: three lines of a page."""
+MOST_LATE: Final = 1_000_000
+"""Periods that a report may be late: more than the hours of a century, and far below what the store has room for."""
+LEAST_LETTERS: Final = 32
+"""Letters of an administrator's token from elsewhere: 128 bits in hexadecimal. Ours have 43 letters, 256 bits."""
+_LATE: Final = f"a whole number of periods, from 0 to {MOST_LATE:,}"
 _SQLITE: Final = "sqlite:///"
 _MOST_LETTERS: Final = 100_000  # of a file of settings or a secret: some hundred surveys; more is another file
 
@@ -75,6 +81,10 @@ class Settings:
         metadata=_about("Seconds for requests that were begun when it is told to stop.", least=0, most=600),
     )
 
+    def __post_init__(self) -> None:
+        if self.admin_token is not None:
+            check_admin_token(self.admin_token)
+
 
 @dataclass(frozen=True, slots=True)
 class SurveySettings:
@@ -82,20 +92,34 @@ class SurveySettings:
 
     name: str
     plan: Path
-    late: int = 1
-    is_open: bool = False
+    late: int | None = None
+    """What is left out stays as it is; of a new survey it has its default."""
+    is_open: bool | None = None
     release_every: str | None = None
-    """How often a release is made, and whether releases are public; left out, this stays as it is."""
+    """How often a release is made, and whether releases are public."""
     is_public: bool | None = None
     title: str | None = None
-    """The title of its pages, what they call one and many events, and their language; left out, this stays as it is."""
+    """The title of its pages, what they call one and many events, and their language."""
     noun: str | None = None
     language: str | None = None
 
     def __post_init__(self) -> None:
+        check_late(0 if self.late is None else self.late)
         if self.release_every is not None:
             check_one_of(EVERY, release_every=self.release_every)
         check_words(self.title or "", self.noun or "", self.language or ENGLISH)
+
+
+def check_late(late: int) -> None:
+    """Refuse a number of periods that no report can be late, or that the store has no room for."""
+    if type(late) is not int or not 0 <= late <= MOST_LATE:
+        raise SettingError(f"late must be {_LATE}; got late={late}.")
+
+
+def check_admin_token(token: str) -> None:
+    """Refuse an administrator's token that could be guessed."""
+    if len(token) < LEAST_LETTERS:
+        raise SettingError(f"admin_token must have at least {LEAST_LETTERS} letters. Draw it at random.")
 
 
 def check_words(title: str, noun: str, language: str) -> None:
@@ -103,6 +127,9 @@ def check_words(title: str, noun: str, language: str) -> None:
     check_one_of(LANGUAGES, language=language)
     if len(title) > MOST_IN_WORDS:
         raise SettingError(f"title must have at most {MOST_IN_WORDS} letters; got {len(title)}.")
+    for name, words in (("title", title), ("noun", noun)):
+        if not is_on_one_line(words):
+            raise SettingError(f"{name} must be on one line, without control characters.")
     one, _, many = noun.partition("/")
     if noun and (not one.strip() or not many.strip() or "/" in many or len(noun) > MOST_IN_WORDS):
         raise SettingError(
@@ -248,8 +275,10 @@ def _text_of(path: Path, where: str) -> str:
     try:
         check_regular(path)
         text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError):
+    except OSError:
         raise SettingError(f"{where}: the file {path} cannot be read. Check its path and permissions.") from None
+    except UnicodeDecodeError:
+        raise SettingError(f"{where}: the file {path} is not text in UTF-8. Save it as UTF-8.") from None
     if len(text) > _MOST_LETTERS:
         raise SettingError(f"{where}: the file {path} must have at most {_MOST_LETTERS:,} letters. Name the right one.")
     return text
@@ -258,7 +287,7 @@ def _text_of(path: Path, where: str) -> str:
 def _content_of(path: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(_text_of(path, "the settings"))
-    except tomllib.TOMLDecodeError as problem:
+    except ValueError as problem:  # TOML's own, or a number of thousands of digits
         # its words name a place in the file, and at most one letter of it
         raise FileSetting(f"{path} is not in the form of TOML: {problem}. Mend it there.") from None
 
@@ -280,18 +309,16 @@ def _survey_of(name: str, entry: Mapping[str, Any], path: Path) -> SurveySetting
         return SurveySettings(
             name,
             path.parent / entry["plan"],
-            entry.get("late", 1),
-            entry.get("open", False),
-            *(entry.get(key) for key in ("release_every", "public", "title", "noun", "language")),
+            *(entry.get(key) for key in ("late", "open", "release_every", "public", "title", "noun", "language")),
         )
     except SettingError as problem:
         raise FileSetting(f"{where}.{problem}") from None
 
 
 def _rules_of(entry: Mapping[str, Any]) -> Iterator[tuple[str, Any, bool, str]]:
-    plan, late, is_open = entry.get("plan"), entry.get("late", 1), entry.get("open", False)
+    plan, late, is_open = entry.get("plan"), entry.get("late", 0), entry.get("open", False)
     yield "plan", plan, isinstance(plan, str) and bool(plan), "the path of a plan"
-    yield "late", late, type(late) is int and late >= 0, "a whole number of periods, 0 or more"
+    yield "late", late, type(late) is int and 0 <= late <= MOST_LATE, _LATE
     yield "open", is_open, isinstance(is_open, bool), "true or false"
     every, is_public = entry.get("release_every"), entry.get("public")
     yield "release_every", every, every is None or every in EVERY, f"one of {', '.join(EVERY)}"

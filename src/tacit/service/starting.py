@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
 
+from tacit.collection.wire import MessageFormat
 from tacit.errors import SettingError
 from tacit.service.settings import SurveySettings
 from tacit.service.shelf import Outlet
@@ -12,26 +15,81 @@ from tacit.service.survey import Survey
 from tacit.service.tokens import EVERY_SURVEY, Scope
 
 
-def add_surveys(store: Store, surveys: Sequence[Survey]) -> list[Survey]:
-    """Make the surveys that are not there yet, and return them. If one is there with other settings, none is made."""
-    there = {one.id for one in store.surveys()}
-    for one in surveys:
-        if one.id in there:
-            store.add_survey(one)  # which compares them, and changes nothing
-    new = [one for one in surveys if one.id not in there]
-    for one in new:
-        store.add_survey(one)
-    return new
+def new_survey(name: str, form: MessageFormat, named: SurveySettings) -> Survey:
+    """Return a survey as its settings say; what they leave out has its default."""
+    told = {key: value for key, value in (("late", named.late), ("is_open", named.is_open)) if value is not None}
+    return Survey(name, form, **told)  # type: ignore[arg-type]
 
 
-def set_outlet(store: Store, survey: Survey, named: SurveySettings) -> None:
-    """Publish a survey as its settings say; what they leave out stays as it is."""
+@dataclass(frozen=True, slots=True)
+class Added:
+    """A survey as it is now, whether it was made just now, and what changed of one that was there, in sentences."""
+
+    survey: Survey
+    is_new: bool
+    changes: tuple[str, ...] = ()
+
+
+def add_surveys(store: Store, asked: Sequence[tuple[Survey, SurveySettings]]) -> list[Added]:
+    """Make the surveys that are not there yet, and change those that are there as their settings say.
+
+    What settings leave out stays as it is. A plan never changes: if a survey is there with another, all are refused.
+    """
+    there = {one.id: one for one in store.surveys()}
+    wanted: dict[str, tuple[Survey, SurveySettings]] = {}
+    for survey, named in asked:
+        before = there.get(survey.id)
+        one = survey if before is None else _changed(before, survey, named)
+        if survey.id in wanted:
+            wanted[survey.id][0].check_same(one)
+        wanted[survey.id] = one, named
+    added = []
+    for survey, named in wanted.values():
+        before = there.get(survey.id)
+        if before is None:
+            store.add_survey(survey)
+        elif (before.late, before.is_open) != (survey.late, survey.is_open):
+            store.change_survey(survey)
+        published = _set_outlet(store, survey, named)
+        changes = () if before is None else (*_told(_RULES, before, survey), *published)
+        added.append(Added(store.survey(survey.id), before is None, changes))
+    return added
+
+
+_RULES: Final = {"late": "late", "is_open": "open"}
+_OUTLET: Final = {
+    "every": "release_every",
+    "is_public": "public",
+    **{name: name for name in ("title", "noun", "language")},
+}
+"""What settings call the fields of surveys and outlets."""
+
+
+def _changed(before: Survey, asked: Survey, named: SurveySettings) -> Survey:
+    """Return a survey that is there with the settings that were given; another plan is refused."""
+    before.check_same(replace(asked, late=before.late, is_open=before.is_open))
+    late = before.late if named.late is None else named.late
+    return replace(before, late=late, is_open=before.is_open if named.is_open is None else named.is_open)
+
+
+def _set_outlet(store: Store, survey: Survey, named: SurveySettings) -> list[str]:
+    """Publish a survey as its settings say; what they leave out stays as it is. Returns what changed."""
     before = store.shelf.outlet(survey)
     told = (named.release_every, named.is_public, named.title, named.noun, named.language)
     kept = (before.every, before.is_public, before.title, before.noun, before.language)
     after = Outlet(*(old if new is None else new for new, old in zip(told, kept, strict=True)))  # type: ignore[arg-type]
     if after != before:
         store.shelf.set_outlet(survey, after)
+    return _told(_OUTLET, before, after)
+
+
+def _told(names: Mapping[str, str], before: object, after: object) -> list[str]:
+    pairs = [(said, getattr(before, name), getattr(after, name)) for name, said in names.items()]
+    return [f"{said} is {_word(new)} now, and was {_word(old)}." for said, old, new in pairs if old != new]
+
+
+def _word(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value) or "left out"
 
 
 def first_tokens(store: Store, survey: Survey) -> dict[Scope, str]:

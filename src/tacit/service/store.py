@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import SQLAlchemyError
 
+from tacit._base.extras import require
 from tacit.collection.wire import MessageFormat
 from tacit.counts.provenance import Provenance
 from tacit.counts.tally import Tally
@@ -142,15 +143,20 @@ class Store:
         }
         with self._begin() as connection:
             connection.execute(self._insert(SURVEY).on_conflict_do_nothing(), row)
-        found = self.survey(survey.id)
-        same = (found.plan.fingerprint, found.late, found.is_open, found.is_simulation)
-        if same != (survey.plan.fingerprint, survey.late, survey.is_open, survey.is_simulation):
-            raise SettingError(
-                f"there is a survey {survey.id} with other settings already. Choose another name for this one."
-            )
+        self.survey(survey.id).check_same(survey)
+
+    def change_survey(self, survey: Survey) -> None:
+        """Let a survey that is there be as late and as open as this one. Other processes see it when they start again.
+
+        What is closed stays closed.
+        """
+        changed = sa.update(SURVEY).where(SURVEY.c.id == survey.id)
+        with self._begin() as connection:
+            connection.execute(changed.values(late=survey.late, is_open=survey.is_open))
+        self._kept.pop(survey.id, None)
 
     def survey(self, survey_id: str) -> Survey:
-        """Return a survey. It never changes, so it is read and its plan verified once."""
+        """Return a survey. It is read and its plan verified once, and again after it was changed here."""
         if survey_id not in self._kept:
             if not is_name(survey_id):  # no database need see what is no name
                 raise Refused(Reason.UNKNOWN, "there is no survey of this name.")
@@ -303,6 +309,7 @@ def _engine_of(url: str) -> sa.Engine:
             "the store's address cannot be read. Give sqlite:///FILE or postgresql://USER@HOST/NAME."
         ) from None
     if parsed.drivername == "postgresql":
+        require("psycopg", extra="postgres")
         patient = {name: value for name, value in _PATIENT.items() if name not in parsed.query}
         return sa.create_engine(
             parsed.set(drivername="postgresql+psycopg").update_query_dict(patient), pool_pre_ping=True

@@ -16,12 +16,13 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit._base.validation import check_at_least
 from tacit.collection.wire import MessageFormat
 from tacit.domain import TimeAxis
-from tacit.errors import SettingError
+from tacit.domain.names import is_on_one_line
+from tacit.errors import PlanError, SettingError
 from tacit.plan import Plan
 from tacit.service.refusals import Reason, Refused
+from tacit.service.settings import check_late
 
 _NAME: Final = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,62}[a-z0-9])?")  # it stands in addresses and in names of files
 
@@ -70,7 +71,23 @@ class Survey:
                 f"a survey's name must have 1 to 64 small letters, digits and hyphens; got {self.id!r}. Use one "
                 "such as visits-2026."
             )
-        check_at_least(0, late=self.late)
+        check_late(self.late)
+        if not is_on_one_line(self.plan.name):
+            raise PlanError("the plan's name must be on one line, without control characters. Rename it in the plan.")
+
+    def check_same(self, other: Survey) -> None:
+        """Refuse another survey under this one's name, by the first setting that differs."""
+        for setting, there, here in (
+            ("plan", self.form.plan_id[:12], other.form.plan_id[:12]),
+            ("simulation", self.is_simulation, other.is_simulation),
+            ("late", self.late, other.late),
+            ("open", self.is_open, other.is_open),
+        ):
+            if there != here:
+                raise SettingError(
+                    f"there is a survey {self.id} already, whose {setting} is {there}, and not {here}. Choose another "
+                    "name for this one."
+                )
 
     @property
     def plan(self) -> Plan:

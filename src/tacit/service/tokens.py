@@ -15,12 +15,12 @@ import sqlalchemy as sa
 
 from tacit.errors import SettingError
 from tacit.service.schema import TOKEN
+from tacit.service.settings import check_admin_token
 
 EVERY_SURVEY: Final = "*"
 CONFIGURED: Final = "configured"
 """The name of the administrator's token that comes from the configuration; another one there replaces it."""
 _NAME: Final = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,62}[a-z0-9])?")
-_LEAST_LETTERS: Final = 32  # of a token from elsewhere: 128 bits in hexadecimal. Ours have 43 letters, 256 bits
 
 
 @unique
@@ -82,8 +82,7 @@ class Tokens:
 
     def configure_admin(self, token: str) -> None:
         """Let this token be an administrator's, instead of the one that was configured before."""
-        if len(token) < _LEAST_LETTERS:
-            raise SettingError(f"admin_token must have at least {_LEAST_LETTERS} letters. Draw it at random.")
+        check_admin_token(token)
         row = {"name": CONFIGURED, "digest": _digest(token), "survey": EVERY_SURVEY, "scope": Scope.ADMIN.value}
         with self._begin() as connection:
             connection.execute(sa.delete(TOKEN).where((TOKEN.c.name == CONFIGURED) | (TOKEN.c.digest == row["digest"])))

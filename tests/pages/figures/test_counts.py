@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 
@@ -12,6 +14,7 @@ from tacit.domain import Domain, PlaceAxis, TimeAxis
 from tacit.errors import SettingError
 from tacit.mechanisms.registry import mechanism_of, plan_for
 from tacit.pages.figures import coarser_steps, counts_by, counts_in_all, rows_of, totals_by, truth_by
+from tacit.pages.figures.counts import tenths
 from tacit.release import Release
 
 
@@ -140,3 +143,11 @@ def test_truth_is_added_up_like_the_release(release, true_counts):
 def test_truth_of_another_shape_is_refused(release):
     with pytest.raises(SettingError, match="the release's shape"):
         truth_by(release, ExactTally(np.zeros((3, 4), np.int64)), "year")
+
+
+def test_a_number_is_one_number_in_the_table_and_in_what_scripts_round_again():
+    values = np.concatenate([np.linspace(-3, 3, 6001), 304 + np.arange(-8, 8) / 16, [305.457]])
+    for value, tenth in zip(values.tolist(), tenths(values).tolist(), strict=True):
+        assert math.floor(tenth + 0.5) == round(value) == -math.floor(0.5 - tenth)  # a half goes up, or away from it
+        assert abs(tenth - value) <= 0.1 + 1e-9
+        assert round(tenth, 1) == tenth

@@ -95,7 +95,7 @@ class Counts:
     def _columns(self, part: tuple[Any, Any]) -> dict[str, list[Any]]:
         is_hidden = self.is_hidden[part].tolist()
         columns: dict[str, list[Any]] = {
-            name: [None if hide else v for v, hide in zip(rounded(values[part], 1).tolist(), is_hidden, strict=True)]
+            name: [None if hide else v for v, hide in zip(tenths(values[part]).tolist(), is_hidden, strict=True)]
             for name, values in (
                 ("estimate", self.values),
                 ("shown", self.shown),
@@ -135,6 +135,19 @@ def rounded(values: FloatArray, digits: int = 0) -> FloatArray:
     [0.0, 1.3]
     """
     return np.round(values, digits) + 0.0
+
+
+def tenths(values: FloatArray) -> FloatArray:
+    """Return values to a tenth that becomes the same whole number as the value does, however a half is rounded.
+
+    Pages round such numbers once more: 305.457 is 305 in the table, and must not be 306 in the map by way of 305.5.
+
+    >>> tenths(np.array([305.457, 305.52, 304.5, -0.04, 1.26])).tolist()
+    [305.4, 305.6, 304.4, 0.0, 1.3]
+    """
+    whole, near = rounded(values), rounded(values, 1)
+    is_half = np.abs(near - whole) > 0.45  # of a tenth that is exactly between two whole numbers
+    return rounded(np.where(is_half, whole + np.copysign(0.4, near - whole), near), 1)
 
 
 def rows_of(columns: Mapping[str, list[Any]]) -> list[dict[str, Any]]:
