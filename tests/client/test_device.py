@@ -6,12 +6,13 @@ import json
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
 from tacit.client import Device, Outbox
+from tacit.client.intake import Intake
 from tacit.client.stations import messages_of, queue_reports
 from tacit.collection.tallying import tally_reports
 from tacit.collection.wire import MessageFormat, RandomizingWriter
@@ -24,6 +25,13 @@ from tacit.randomness import SecureRandomness
 DOMAIN = Domain(TimeAxis("2026-11-01", "day", "Europe/Paris"), PlaceAxis.of(["north", "south", "west"]))
 PLAN = plan_for(DOMAIN, epsilon=2.0)
 NOON = datetime(2026, 11, 17, 12, tzinfo=UTC)
+COUNTED = (200, {}, b'{"outcome": "counted", "n_reports": 1}')
+
+
+def refusal(status, kind, title="Title", detail="no."):
+    """The answer of a collector that does not count a message."""
+    document = {"type": f"urn:tacit:problem:{kind}", "title": title, "detail": detail}
+    return status, {}, json.dumps(document).encode()
 
 
 class Peer(ThreadingHTTPServer):
@@ -56,7 +64,7 @@ class Handler(BaseHTTPRequestHandler):
     def do_POST(self):
         self.server.received.append(self.rfile.read(int(self.headers["Content-Length"])))
         answers = self.server.answers
-        self.reply(*(answers.pop(0) if answers else (200, {}, b"{}")))
+        self.reply(*(answers.pop(0) if answers else COUNTED))
 
     def reply(self, status, headers, content):
         if status == 0:  # the connection is cut before an answer
@@ -195,7 +203,7 @@ def test_sent_again_with_the_same_id_after_a_cut_a_busy_answer_and_a_lost_answer
     with peer() as server:
         device = Device(server.url, tmp_path)
         device.report("south", time=NOON)
-        server.answers = [(0, {}, b""), (503, {"Retry-After": "7"}, b""), (429, {}, b""), (200, {}, b"{}")]
+        server.answers = [(0, {}, b""), (503, {"Retry-After": "7"}, b""), (429, {}, b""), COUNTED]
         assert device.send(sleep=waits.append).n_counted == 1
         assert len(set(server.received)) == 1
         assert len(server.received) >= 4
@@ -214,11 +222,10 @@ def test_offline_nothing_is_lost_and_later_it_is_sent(tmp_path):
 
 
 def test_what_is_refused_for_good_is_kept_apart_with_the_reason(tmp_path):
-    told = {"title": "Too late", "detail": "no more reports are taken."}
     with peer() as server:
         device = Device(server.url, tmp_path)
         device.report("south", time=NOON)
-        server.answers = [(409, {}, json.dumps(told).encode())]
+        server.answers = [refusal(409, "late", "Too late", "no more reports are taken.")]
         sent = device.send()
         assert sent.refused == {"Too late: no more reports are taken.": 1}
         assert sent.n_waiting == 0
@@ -250,6 +257,22 @@ def test_what_the_collector_would_refuse_is_refused_before_anything_is_spent(tmp
         server.intake = allowed
         device.report("south", time=NOON)
         assert device.send().n_counted == 1
+
+
+@pytest.mark.parametrize(
+    ("begins", "n_bins", "words"),
+    [
+        (-2, None, r"period of now, \S+, is closed already.* The next one, \S+, is taken when it begins\. Nothing"),
+        (-2, 3, "closed already.* It was the last one"),
+        (-9, 3, "it is over; its last period was"),
+        (2, None, "it begins with"),
+    ],
+)
+def test_why_no_period_is_taken_is_said(begins, n_bins, words):
+    first = (datetime.now(UTC) + timedelta(days=begins)).date().isoformat()
+    none = Intake(PLAN.fingerprint, "allowed", False, range(0))
+    with pytest.raises(SettingError, match=words):
+        none.check_periods(TimeAxis(first, "day", n_bins=n_bins), 0, 0)
 
 
 def test_another_plan_at_the_address_is_noticed_before_anything_is_spent(tmp_path):
@@ -289,7 +312,7 @@ def test_a_device_asks_once_in_a_period_so_that_nobody_sees_when_its_events_are(
         monkeypatch.setattr(device, "_now", lambda: now + 1)
         device.report("south")
         assert server.n_asked == 2
-        server.answers = [(409, {}, b"{}")]
+        server.answers = [refusal(409, "late")]
         device.send()
         device.report("south")
         assert server.n_asked == 3
@@ -297,12 +320,11 @@ def test_a_device_asks_once_in_a_period_so_that_nobody_sees_when_its_events_are(
 
 @pytest.mark.parametrize("status", [401, 403])
 def test_messages_wait_until_the_token_is_mended(tmp_path, status):
-    told = {"title": "Not allowed", "detail": "this token was taken back."}
     with peer() as server:
         device = Device(server.url, tmp_path, per_period=2)
         device.report("south", time=NOON)
         device.report("west", time=NOON)
-        server.answers = [(status, {}, json.dumps(told).encode())]
+        server.answers = [refusal(status, "no-right", "Not allowed", "this token was taken back.")]
         sent = device.send()
         assert (sent.n_counted, sent.n_waiting, sent.refused) == (0, 2, {})
         assert sent.held_up == "Not allowed: this token was taken back."
@@ -310,8 +332,8 @@ def test_messages_wait_until_the_token_is_mended(tmp_path, status):
         assert Device(server.url, tmp_path, token="mended").send().n_counted == 2
 
 
-def test_a_message_that_was_damaged_on_its_way_is_sent_again_and_one_damaged_on_the_disk_is_put_apart(tmp_path):
-    damaged = (400, {}, json.dumps({"type": "urn:tacit:problem:damaged", "title": "Damaged", "detail": "no."}).encode())
+def test_a_message_that_is_damaged_on_its_way_is_sent_again_and_waits_if_it_always_is(tmp_path):
+    damaged = refusal(400, "damaged", "Damaged")
     with peer() as server:
         device = Device(server.url, tmp_path, per_period=2)
         device.report("south", time=NOON)
@@ -319,7 +341,46 @@ def test_a_message_that_was_damaged_on_its_way_is_sent_again_and_one_damaged_on_
         assert device.send(sleep=lambda _: None).n_counted == 1
         device.report("south", time=NOON)
         server.answers = [damaged] * 3
-        assert device.send(tries=3, sleep=lambda _: None).refused == {"Damaged: no.": 1}
+        sent = device.send(tries=3, sleep=lambda _: None)
+        assert (sent.n_waiting, sent.refused, sent.held_up) == (1, {}, "Damaged: no.")
+
+
+@pytest.mark.parametrize("harm", [lambda _: b"", lambda data: data[:20], lambda data: data[:-9] + b"?" + data[-8:]])
+def test_a_message_that_was_damaged_on_the_disk_is_not_sent_and_said_to_be_lost(tmp_path, harm):
+    with peer() as server:
+        device = Device(server.url, tmp_path)
+        device.report("south", time=NOON)
+        (path,) = (tmp_path / "waiting").iterdir()
+        path.write_bytes(harm(path.read_bytes()))
+        ((why, n),) = device.send().refused.items()
+        assert "Damaged on this disk" in why
+        assert n == 1
+        assert server.received == []
+        assert (tmp_path / "refused" / path.name).exists()
+
+
+@pytest.mark.parametrize(
+    "answer", [(404, {}, b"<html>"), (413, {}, b"{}"), (302, {}, b""), (200, {}, b"<html>"), (200, {}, b"{}")]
+)
+def test_a_message_waits_where_something_else_than_a_collector_answers(tmp_path, answer):
+    with peer() as server:
+        device = Device(server.url, tmp_path)
+        device.report("south", time=NOON)
+        server.answers = [answer]
+        sent = device.send()
+        assert (sent.n_counted, sent.n_waiting, sent.refused) == (0, 1, {})
+        assert sent.held_up == f"What answered is no collector: HTTP status {answer[0]}."
+        assert device.send().n_counted == 1
+
+
+@pytest.mark.parametrize("time", ["2026-11-18", date(2026, 11, 18)])
+def test_a_time_that_is_no_datetime_is_refused_unsaid(tmp_path, time):
+    with peer() as server:
+        device = Device(server.url, tmp_path)
+        with pytest.raises(SettingError, match="must be a datetime; got one of type") as refused:
+            device.report("south", time=time)
+        assert "2026" not in str(refused.value)
+        assert untouched(tmp_path)
 
 
 def test_an_address_without_a_scheme_is_refused(tmp_path):

@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from service_worlds import collector, survey_of
+from tacit._base.files import alone
 from tacit.domain import Domain, PlaceAxis, TimeAxis
 
 DAYS = [(datetime.now(UTC) - timedelta(days=n)).date().isoformat() for n in (3, 2, 1)]
@@ -91,15 +92,97 @@ def test_messages_of_a_token_that_was_taken_back_wait_for_another(station, tacit
 
 
 @pytest.mark.slow
-def test_what_is_refused_is_no_success_and_takes_no_other_period_with_it(station, tacit, monkeypatch, tmp_path):
+def test_what_is_refused_is_no_success_until_it_is_counted_and_takes_no_other_period_with_it(
+    station, tacit, monkeypatch, tmp_path
+):
+    _, store, survey, words = station
+    refused = tmp_path / "outbox" / "refused"
+    with monkeypatch.context() as patched:
+        patched.setattr("tacit.client.outbox.MESSAGE_TYPE", "text/plain")  # which the collector refuses
+        ran = tacit(*words)
+    assert ran.code == 4
+    assert "3 of 3 messages refused" in " ".join(ran.err.split())
+    assert store.tally(survey).n_reports == 0
+    for n_left in (3, 2):
+        again = tacit(*words)
+        assert again.code == 4, again.out + again.err
+        said = " ".join(again.err.split())
+        assert f"Not counted: {n_left} messages of theirs. Nothing was randomized now." in said
+        assert "lies in outbox/refused" in said
+        path = min(refused.glob("*.message"))
+        path.rename(tmp_path / "outbox" / "waiting" / path.name)
+    for path in refused.glob("*.message"):
+        path.rename(tmp_path / "outbox" / "waiting" / path.name)
+    done = tacit(*words)
+    assert done.code == 0, done.out + done.err
+    assert store.tally(survey).n_reports == 60
+    assert list(refused.iterdir()) == []
+    assert tacit(*words).code == 0
+
+
+@pytest.mark.slow
+def test_a_closed_period_refuses_its_own_messages_alone(station, tacit, monkeypatch, tmp_path):
     _, store, survey, words = station
     store.close_periods(survey, survey.now(datetime.now(UTC)) - 2)
     monkeypatch.setattr("tacit.client.outbox.Outbox.intake", lambda _: None)
     ran = tacit(*words)
     assert ran.code == 4
     assert "1 of 3 messages refused" in " ".join(ran.err.split())
-    assert len(list((tmp_path / "outbox" / "refused").iterdir())) == 1
+    refused = tmp_path / "outbox" / "refused"
+    (message,) = refused.glob("*.message")
     assert store.tally(survey).n_reports == 40
+    with (tmp_path / "visits.csv").open("a") as file:
+        file.write(f"{datetime.now(UTC).date()},north\n")
+    new = tacit(*words, "--from", str(datetime.now(UTC).date()))
+    assert new.code == 0, new.out + new.err
+    assert store.tally(survey).n_reports == 41
+    assert message.exists()
+
+
+@pytest.mark.slow
+def test_waiting_messages_that_were_damaged_on_the_disk_are_made_again(station, tacit, tmp_path):
+    _, store, survey, words = station
+    with pytest.MonkeyPatch.context() as killed:
+        killed.setattr("tacit.client.outbox.Outbox.send", lambda *_, **__: (_ for _ in ()).throw(OSError("gone")))
+        assert tacit(*words).code != 0
+    flipped, cut, empty = sorted((tmp_path / "outbox" / "waiting").iterdir())
+    data = bytearray(flipped.read_bytes())
+    data[-9] ^= 1
+    flipped.write_bytes(data)
+    cut.write_bytes(cut.read_bytes()[:20])
+    empty.write_bytes(b"")
+    done = tacit(*words)
+    assert done.code == 0, done.out + done.err
+    assert store.tally(survey).n_reports == 60
+
+
+@pytest.mark.slow
+def test_what_is_damaged_with_its_report_file_is_said_to_be_lost_and_the_rest_is_counted(station, tacit, tmp_path):
+    _, store, survey, words = station
+    with pytest.MonkeyPatch.context() as killed:
+        killed.setattr("tacit.client.outbox.Outbox.send", lambda *_, **__: (_ for _ in ()).throw(OSError("gone")))
+        assert tacit(*words).code != 0
+    next((tmp_path / "outbox" / "waiting").iterdir()).write_bytes(b"")
+    (queued,) = (tmp_path / "outbox").glob("*.queued")
+    data = bytearray(queued.read_bytes())
+    data[-33] ^= 1  # the last byte of the reports
+    queued.write_bytes(data)
+    lost = tacit(*words)
+    assert lost.code == 4, lost.out + lost.err
+    said = " ".join(lost.err.split())
+    assert "1 message not counted. Damaged on this disk" in said
+    assert "1 of 3 messages" in said
+    assert "lies in outbox/refused" in said
+    assert store.tally(survey).n_reports == 40
+
+
+def test_a_second_call_at_the_same_time_is_told_of_the_first(tacit, tmp_path):
+    (tmp_path / "outbox").mkdir()
+    (tmp_path / "outbox" / "lock").touch()
+    with alone(tmp_path / "outbox" / "lock"):
+        second = tacit("send", "visits.csv", "--time", "date", "--to", "http://127.0.0.1:9/v1/surveys/visits")
+    assert second.code == 2
+    assert "another tacit send is running with outbox" in " ".join(second.err.split())
 
 
 @pytest.mark.slow

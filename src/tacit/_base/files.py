@@ -129,15 +129,18 @@ def _sweep(path: Path) -> None:
 
 
 @contextmanager
-def alone(path: Path) -> Iterator[None]:
-    """Hold a lock on a file that is there: whoever else asks for it waits."""
+def alone(path: Path, *, busy: Exception | None = None) -> Iterator[None]:
+    """Hold a lock on a file that is there: whoever else asks for it waits, or is told that it is ``busy``."""
     try:
         import fcntl
     except ImportError:  # a system without such locks: its owner must run one process at a time
         yield
         return
     with path.open("r+b") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
+        if busy is None:
+            fcntl.flock(file, fcntl.LOCK_EX)
+        elif not _hold(file.fileno()):
+            raise busy
         try:
             yield
         finally:

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from tacit._base.files import alone
 from tacit.cli import console
 from tacit.cli.ledger_file import LedgerFile, data_set_name, opened_ledger, say_ledger
 from tacit.cli.options import AcceptLoss, DataSetName, SourceOptions, takes
@@ -54,45 +55,50 @@ def send(
     Example: [bold]tacit send visits.csv --time date --place town --to https://counts.example/v1/surveys/visits[/bold]
     """
     outbox = Outbox(folder, to, token=token)
-    plan = Plan.from_dict(outbox.fetch("plan"))
-    intake = outbox.intake()
-    if intake is not None:
-        intake.check_sender(plan, is_simulation=False)
-    shipment = Shipment(folder, plan, outbox)
-    book, name = opened_ledger(ledger), data_set or data_set_name(source)
-    if shipment.reports.exists() and not is_interrupted(book, name, plan):
-        shipment.queue()
-    if shipment.is_under_way:
-        console.say("Going on with the reports of an earlier run that were not all counted.")
-        _deliver(shipment, folder)
-    plan.domain.check_tables()
-    events = open_source(source, plan.domain)
-    if events.options.fields_span_lines:
-        raise SettingError(
-            "a message cannot say that fields of its source may span lines. Nothing was randomized. Use tacit "
-            "randomize, and hand the report file over."
-        )
-    try:
-        with console.progress("Randomizing events") as report:
-            done = randomize_events(
-                events,
-                plan,
-                shipment.reports,
-                ledger=book,
-                data_set=name,
-                only=bins_between(plan, first, last),
-                overwrite=False,
-                progress=report,
-                look=partial(_look, plan, intake, shipment, book, is_accepted=accept_loss),
+    lock = folder / "lock"
+    lock.touch(mode=0o600)
+    busy = SettingError(f"another tacit send is running with {folder}. Nothing was done. Run it again when that ends.")
+    with alone(lock, busy=busy):
+        plan = Plan.from_dict(outbox.fetch("plan"))
+        intake = outbox.intake()
+        if intake is not None:
+            intake.check_sender(plan, is_simulation=False)
+        shipment = Shipment(folder, plan, outbox)
+        book, name = opened_ledger(ledger), data_set or data_set_name(source)
+        if shipment.reports.exists() and not is_interrupted(book, name, plan):
+            shipment.queue()
+        shipment.queue_missing()
+        if shipment.is_under_way:
+            console.say("Going on with the reports of an earlier run that were not all counted.")
+            _deliver(shipment, folder)
+        plan.domain.check_tables()
+        events = open_source(source, plan.domain)
+        if events.options.fields_span_lines:
+            raise SettingError(
+                "a message cannot say that fields of its source may span lines. Nothing was randomized. Use tacit "
+                "randomize, and hand the report file over."
             )
-    except _AllCounted:
-        console.say("All of these events were randomized and sent earlier, and all were counted: nothing is left.")
-        return
-    console.say(f"Randomized {console.counted(done.n_reports, 'event')} under plan {plan.fingerprint}.")
-    say_bad_rows(done.bad_rows)
-    say_ledger(book)
-    shipment.queue()
-    _deliver(shipment, folder)
+        try:
+            with console.progress("Randomizing events") as report:
+                done = randomize_events(
+                    events,
+                    plan,
+                    shipment.reports,
+                    ledger=book,
+                    data_set=name,
+                    only=bins_between(plan, first, last),
+                    overwrite=False,
+                    progress=report,
+                    look=partial(_look, plan, intake, shipment, book, folder, is_accepted=accept_loss),
+                )
+        except _AllCounted:
+            console.say("All of these events were randomized and sent earlier, and all were counted: nothing is left.")
+            return
+        console.say(f"Randomized {console.counted(done.n_reports, 'event')} under plan {plan.fingerprint}.")
+        say_bad_rows(done.bad_rows)
+        say_ledger(book)
+        shipment.queue()
+        _deliver(shipment, folder)
 
 
 class _AllCounted(Exception):
@@ -100,12 +106,24 @@ class _AllCounted(Exception):
 
 
 def _look(
-    plan: Plan, intake: Intake | None, shipment: Shipment, book: Ledger, read: ReadEvents, *, is_accepted: bool
+    plan: Plan,
+    intake: Intake | None,
+    shipment: Shipment,
+    book: Ledger,
+    folder: Path,
+    read: ReadEvents,
+    *,
+    is_accepted: bool,
 ) -> None:
     """Refuse, before anything is paid, what the ledger or the collector would refuse afterwards."""
     check_loss(read, is_accepted=is_accepted)
     if read.earlier is not None and shipment.has_counted(book.head_of(read.earlier)):
         raise _AllCounted
+    if read.earlier is not None and (n_refused := shipment.n_refused(book.head_of(read.earlier))):
+        raise FormatError(
+            f"these events were randomized and sent earlier. Not counted: {console.counted(n_refused, 'message')} of "
+            f"theirs. Nothing was randomized now. {_where(folder)}"
+        )
     if isinstance(read.refusal, AlreadyRandomized) and read.refusal.remedy is Remedy.ACCEPT_AGAIN:
         raise AlreadyRandomized(read.refusal.problem, remedy=Remedy.SEND_NEW_DAYS)
     if intake is None or read.is_resumed or not read.n_events:
@@ -121,7 +139,7 @@ def _deliver(shipment: Shipment, folder: Path) -> None:
     with console.progress("Sending reports") as report:
         done = shipment.deliver(report)
     for why, n in done.sent.refused.items():
-        console.warn(f"{console.counted(n, 'message')} refused. {why}")
+        console.warn(f"{console.counted(n, 'message')} not counted. {why}")
     if done.sent.n_waiting:
         raise FormatError(
             f"not all could be delivered: {console.counted(done.sent.n_waiting, 'message')} waiting in {folder}. "
@@ -130,6 +148,14 @@ def _deliver(shipment: Shipment, folder: Path) -> None:
     if done.n_refused:
         raise FormatError(
             f"{done.n_refused:,} of {console.counted(done.n_messages, 'message')} refused. Their events are randomized "
-            f"and recorded all the same, and their reports lie in {folder / 'refused'}."
+            f"and recorded all the same. {_where(folder)}"
         )
     console.say(f"Sent {console.counted(done.n_messages, 'message')}; all were counted.")
+
+
+def _where(folder: Path) -> str:
+    """Where messages lie that were refused, and how they are sent again."""
+    return (
+        f"What was refused lies in {folder / 'refused'}. If the collector takes it after all, move the messages to "
+        f"{folder / 'waiting'}, and run the same again."
+    )

@@ -179,6 +179,11 @@ class Device:
 
 def _bins_of(axis: TimeAxis, moment: datetime) -> NDArray[np.int64]:
     """The bin of a moment; one without a time zone is of the axis' own zone."""
+    if not isinstance(moment, datetime):  # a text or a day; it is not repeated in the message
+        raise SettingError(
+            f"time must be a datetime; got one of type {type(moment).__name__}. Nothing was reported. Give "
+            "datetime.fromisoformat(...), say."
+        )
     if moment.tzinfo is None:
         return axis.bins_of_local(np.array([moment], "datetime64[s]"))
     return axis.bins_of_utc(np.array([moment.astimezone(UTC).replace(tzinfo=None)], "datetime64[s]"))

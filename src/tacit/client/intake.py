@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any, Final
+
+import numpy as np
 
 from tacit.counts.provenance import check_plan
 from tacit.domain import TimeAxis
@@ -46,7 +49,7 @@ class Intake:
         if first in self.periods and last in self.periods:
             return
         if time is None or not self.periods:
-            raise SettingError(f"the survey takes no reports now: it has not begun, or is over. {_NOTHING}")
+            raise SettingError(f"the survey takes no reports now: {_why_none(time)} {_NOTHING}")
         raise SettingError(
             f"the survey takes reports of {_span(time, self.periods[0], self.periods[-1])} now, and these are of "
             f"{_span(time, first, last)}. {_NOTHING}",
@@ -55,6 +58,21 @@ class Intake:
 
 
 _NOTHING: Final = "Nothing was randomized."
+
+
+def _why_none(time: TimeAxis | None) -> str:
+    """Say why no period is taken, by the clock of whoever asks; each period that is taken is open and has begun."""
+    if time is None:
+        return "it has not begun, is over, or was closed."
+    endless = time.without_end()
+    now = int(endless.bins_of_utc(np.array([datetime.now(UTC).replace(tzinfo=None)], "datetime64[s]"))[0])
+    if now < 0:
+        return f"it begins with {time.label(0)}."
+    if time.n_bins is not None and now >= time.n_bins:
+        return f"it is over; its last period was {time.label(time.n_bins - 1)}."
+    is_last = time.n_bins is not None and now + 1 == time.n_bins
+    after = "It was the last one." if is_last else f"The next one, {time.label(now + 1)}, is taken when it begins."
+    return f"the period of now, {time.label(now)}, is closed already, and so are those before it. {after}"
 
 
 def _span(time: TimeAxis, first: int, last: int) -> str:

@@ -2,8 +2,9 @@
 
 A message lies in ``waiting`` under its id. When the collector has counted it, now or earlier, the file goes. One that
 the collector refuses for good moves to ``refused``, so that nothing is lost without a word. A token that is not
-allowed can be mended, so messages wait for that. What lies here is randomized: it tells a finder no more than it tells
-the collector.
+allowed can be mended, so messages wait for that, and where anything but a collector answers. A message that was damaged
+on the disk is not sent: it is made again from what it was made of, or moves to ``refused`` as lost. What lies here is
+randomized: it tells a finder no more than it tells the collector.
 """
 
 from __future__ import annotations
@@ -20,12 +21,15 @@ from typing import Any, Final, NamedTuple
 from tacit._base.extras import require
 from tacit._base.files import make_folders, write_whole
 from tacit.client.intake import Intake
+from tacit.collection.wire.message import is_whole
 from tacit.errors import FormatError, SettingError
 
 MESSAGE_TYPE: Final = "application/vnd.tacit.message"
 # what proxies and collectors say when the same may be counted later
 _TRY_AGAIN: Final = frozenset({408, 425, 429, 500, 502, 503, 504})
 _NOT_ALLOWED: Final = frozenset({401, 403, 407})
+_OWN: Final = "urn:tacit:problem:"  # how the types of a collector's own problem documents begin
+_LOST: Final = "Damaged on this disk, with nothing to make it from again: its reports cannot be counted any more."
 _TIMEOUT_SECONDS: Final = 30.0  # far longer than a commit takes, so that a slow answer is not asked for twice
 _ASKING_SECONDS: Final = 5.0  # to be told what is taken; a device that hears nothing by then is offline
 _LONGEST_WAIT: Final = 60.0  # seconds between two tries: the collector is back soon after, and is not pressed
@@ -38,9 +42,11 @@ class Sent:
     n_counted: int = 0
     n_waiting: int = 0
     refused: dict[str, int] = field(default_factory=dict)
-    """How many messages were refused for good, by what the collector said."""
+    """How many messages were refused for good, or were lost, by the reason."""
     held_up: str = ""
     """Why messages wait, if the collector said so; empty where nobody answered."""
+    counted: frozenset[str] = frozenset()
+    """The ids of the messages that were counted, in hexadecimal digits."""
 
 
 @unique
@@ -57,6 +63,9 @@ class _Told(NamedTuple):
     words: str = ""
 
 
+_LOST_ONE: Final = _Told(_End.REFUSED, _LOST)
+
+
 class Outbox:
     """The messages of one device or station for one survey, in a folder."""
 
@@ -64,18 +73,23 @@ class Outbox:
         if not url.startswith(("https://", "http://")):
             raise SettingError(f"the address of a survey begins with https://; got {url!r}.")
         self.url: Final = url.rstrip("/")
-        self._waiting, self._refused = Path(folder) / "waiting", Path(folder) / "refused"
+        self._waiting = Path(folder) / "waiting"
+        self.refused: Final = Path(folder) / "refused"
         self._headers = {} if token is None else {"Authorization": f"Bearer {token}"}
-        for one in (self._waiting, self._refused):
+        for one in (self._waiting, self.refused):
             make_folders(one)
 
     def put(self, message: bytes, id: bytes) -> None:
         """Take a message; on return it is on the disk."""
         write_whole(self._waiting / f"{id.hex()}.message", message)
 
-    def has_refused(self, id: bytes) -> bool:
-        """Return whether the collector refused the message of this id for good."""
-        return (self._refused / f"{id.hex()}.message").exists()
+    def has_refused(self, id: str) -> bool:
+        """Return whether the message of this id was refused for good, or lost."""
+        return (self.refused / f"{id}.message").exists()
+
+    def has(self, id: str) -> bool:
+        """Return whether the message of this id waits, or was refused."""
+        return self.has_refused(id) or (self._waiting / f"{id}.message").exists()
 
     def __len__(self) -> int:
         return len(self._paths())
@@ -114,29 +128,36 @@ class Outbox:
         tries: int = 5,
         progress: Callable[[int, int], None] | None = None,
         sleep: Callable[[float], None] = time.sleep,
+        rebuild: Callable[[str], bytes | None] = lambda _: None,
     ) -> Sent:
-        """Send what waits. A message that cannot be delivered after so many tries stays, and so do those after it."""
+        """Send what waits. A message that cannot be delivered after so many tries stays, and so do those after it.
+
+        ``rebuild`` gives the message of an id again, if it can: for those that were damaged on the disk.
+        """
         httpx2 = require("httpx2", extra="client")
-        paths, n_counted, refused, held_up = self._paths(), 0, Counter[str](), ""
+        paths, counted, refused, held_up = self._paths(), set[str](), Counter[str](), ""
         with httpx2.Client(headers=self._headers, timeout=_TIMEOUT_SECONDS) as client:
             for path in paths:
-                told = self._deliver(httpx2, client, path, tries, sleep)
+                found = path.read_bytes()
+                content = found if is_whole(found) else rebuild(path.stem)
+                told = _LOST_ONE if content is None else self._deliver(httpx2, client, content, tries, sleep)
                 if told.end is _End.WAITING:
                     held_up = told.words
                     break
                 if told.end is _End.REFUSED:
                     refused[told.words] += 1
-                    path.rename(self._refused / path.name)
+                    path.replace(self.refused / path.name)
                 else:
-                    n_counted += 1
+                    counted.add(path.stem)
+                    (self.refused / path.name).unlink(missing_ok=True)  # another copy of it, refused earlier
                     path.unlink()
                 if progress is not None:
-                    progress(n_counted + refused.total(), len(paths))
-        return Sent(n_counted, len(self), dict(refused), held_up)
+                    progress(len(counted) + refused.total(), len(paths))
+        return Sent(len(counted), len(self), dict(refused), held_up, frozenset(counted))
 
-    def _deliver(self, httpx2: Any, client: Any, path: Path, tries: int, sleep: Callable[[float], None]) -> _Told:
+    def _deliver(self, httpx2: Any, client: Any, content: bytes, tries: int, sleep: Callable[[float], None]) -> _Told:
         """Send one message until it is counted, refused, or so many tries are over."""
-        content, words = path.read_bytes(), ""
+        words = ""
         for number in range(tries):
             # no secret: senders that were cut off together shall not come back together
             wait = min(_LONGEST_WAIT, 2.0**number) * random.uniform(0.5, 1.0)
@@ -146,15 +167,14 @@ class Outbox:
                 answer = None
             is_last = number + 1 == tries
             if answer is not None:
-                if answer.status_code == 200:
+                if _is_counted(answer):
                     return _Told(_End.COUNTED)
-                words = _reason(answer)
-                if answer.status_code in _NOT_ALLOWED:
-                    return _Told(_End.WAITING, words)
-                # damaged on its way, it is whole when it comes again; damaged on the disk, it never is
-                may_help = answer.status_code in _TRY_AGAIN or (_is_damaged(answer) and not is_last)
+                words, kind = _reason(answer), _problem(answer).get("type", "")
+                # damaged on its way, it is whole when it comes again
+                may_help = answer.status_code in _TRY_AGAIN or kind == f"{_OWN}damaged"
                 if not may_help:
-                    return _Told(_End.REFUSED, words)
+                    is_final = kind.startswith(_OWN) and answer.status_code not in _NOT_ALLOWED
+                    return _Told(_End.REFUSED if is_final else _End.WAITING, words)
             if not is_last:
                 told = "" if answer is None else answer.headers.get("Retry-After", "")
                 sleep(max(wait, min(_LONGEST_WAIT, float(told)) if told.isdigit() else 0.0))
@@ -175,8 +195,12 @@ def _reason(answer: Any) -> str:
     told = _problem(answer)
     if {"title", "detail"} <= told.keys():
         return f"{told['title']}: {told['detail']}"
-    return f"HTTP status {answer.status_code}."
+    return f"What answered is no collector: HTTP status {answer.status_code}."
 
 
-def _is_damaged(answer: Any) -> bool:
-    return _problem(answer).get("type", "").endswith(":damaged")
+def _is_counted(answer: Any) -> bool:
+    """Return whether a collector says that it has counted the message; a network may answer with a page of its own."""
+    try:
+        return bool(answer.status_code == 200 and answer.json()["outcome"] in ("counted", "seen"))
+    except (ValueError, TypeError, KeyError):
+        return False

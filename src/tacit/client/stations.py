@@ -3,14 +3,17 @@
 Each message is of one period. If the collector closes a period meanwhile, its messages are refused and no others.
 
 The file lies in the outbox as ``.reports`` until all of its messages are queued, and as ``.queued`` until all of them
-are counted or refused. Then it goes, and the heads of the ledger under which it was made are noted in ``counted``, so
-that the same call later knows that nothing is left to do.
+are counted or refused. If all were counted it goes, and the heads of the ledger under which it was made are noted in
+``counted``, so that the same call later knows that nothing is left to do. If some were refused it moves to ``refused``,
+with their ids beside it in ``.left``, until these are counted too. As long as the file is there, a waiting message that
+was damaged on the disk is made from it again.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -24,15 +27,19 @@ from tacit.client.outbox import Outbox, Sent
 from tacit.collection.wire import MessageFormat, ReportFile
 from tacit.collection.wire.message import ID_BYTES
 from tacit.counts.provenance import check_plan
+from tacit.errors import FormatError
 from tacit.plan import Plan
 
 REPORTS_AT_ONCE: Final = 200_000
 """Reports of one message: a few hundred kilobytes. Ten times as many would be over the usual limits of proxies."""
 
 
-def messages_of(path: str | Path, plan: Plan) -> Iterator[tuple[bytes, bytes]]:
-    """Give the ids and the messages of a report file, the same each time; a damaged file gives none."""
-    form, file = MessageFormat.of(plan), ReportFile.open(path)
+def messages_of(path: str | Path, plan: Plan, *, check: bool = True) -> Iterator[tuple[bytes, bytes]]:
+    """Give the ids and the messages of a report file, the same each time; a damaged file gives none.
+
+    Without ``check`` a file whose reports were damaged gives its ids all the same.
+    """
+    form, file = MessageFormat.of(plan), ReportFile.open(path, check=check)
     check_plan(str(path), file.provenance.plan_id, form.plan_id)
     number = 0
     for bins, run_lengths, reports in file.batches():
@@ -70,6 +77,27 @@ class Delivered:
     n_refused: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """A report file of which messages were refused, and the ids of these beside it."""
+
+    reports: Path
+
+    @property
+    def beside(self) -> Path:
+        return self.reports.with_suffix(".left")
+
+    @property
+    def heads(self) -> tuple[str, ...]:
+        return ReportFile.open(self.reports, check=False).provenance.ledger_heads
+
+    def left(self) -> list[str]:
+        return self.beside.read_text("utf-8").split()
+
+    def note_left(self, ids: Iterable[str]) -> None:
+        write_whole(self.beside, "".join(f"{id}\n" for id in sorted(ids)).encode(), is_private=True)
+
+
 class Shipment:
     """The report file of one survey in an outbox's folder, from when it is written until all of it is counted."""
 
@@ -90,17 +118,61 @@ class Shipment:
         sync_folder(self._queued.parent)
 
     def deliver(self, progress: Callable[[int, int], None] | None = None) -> Delivered:
-        """Send what waits. If nothing waits afterwards, note what was counted, and delete the report file."""
-        sent = self._outbox.send(progress=progress)
+        """Send what waits. If nothing waits afterwards, note what was counted, and delete the file or keep it apart."""
+        sent = self._outbox.send(progress=progress, rebuild=self._rebuilt)
+        self._settle_kept(sent.counted)
         if sent.n_waiting or not self._queued.exists():
             return Delivered(sent, sent.n_counted + sum(sent.refused.values()), sum(sent.refused.values()))
-        ids = [id for id, _ in messages_of(self._queued, self._plan)]
-        n_refused = sum(map(self._outbox.has_refused, ids))
-        if not n_refused:
-            heads = {*self._heads(), *ReportFile.open(self._queued, check=False).provenance.ledger_heads}
-            write_whole(self._counted, "".join(f"{head}\n" for head in sorted(heads)).encode(), is_private=True)
-        self._queued.unlink()
-        return Delivered(sent, len(ids), n_refused)
+        ids = [id.hex() for id, _ in messages_of(self._queued, self._plan, check=False)]
+        refused = [*filter(self._outbox.has_refused, ids)]
+        file = ReportFile.open(self._queued, check=False)
+        if refused:
+            kept = _Kept(self._outbox.refused / f"{self._plan.fingerprint}-{file.checksum[:ID_BYTES].hex()}.reports")
+            kept.note_left(refused)
+            self._queued.replace(kept.reports)
+            sync_folder(kept.reports.parent)
+        else:
+            self._note_counted(file.provenance.ledger_heads)
+            self._queued.unlink()
+        return Delivered(sent, len(ids), len(refused))
+
+    def n_refused(self, head: str) -> int:
+        """Return how many messages were refused, and not counted since, of those made when the ledger had this head."""
+        return sum(len(kept.left()) for kept in self._kept() if head in kept.heads)
+
+    def queue_missing(self) -> None:
+        """Queue messages again that were refused and are nowhere any more: a stop hid whether they were counted."""
+        for kept in self._kept():
+            for id in kept.left():
+                if not self._outbox.has(id) and (message := self._rebuilt(id)) is not None:
+                    self._outbox.put(message, bytes.fromhex(id))
+
+    def _kept(self) -> list[_Kept]:
+        return [_Kept(path) for path in sorted(self._outbox.refused.glob(f"{self._plan.fingerprint}-*.reports"))]
+
+    def _settle_kept(self, counted: frozenset[str]) -> None:
+        """Note which messages that were refused earlier have been counted now."""
+        for kept in self._kept():
+            left = set(kept.left())
+            if left & counted:
+                kept.note_left(left - counted)
+            if not left - counted:
+                self._note_counted(kept.heads)
+                kept.reports.unlink()
+                kept.beside.unlink()
+
+    def _rebuilt(self, id: str) -> bytes | None:
+        """Return the message of this id from the report file it was made of; None if no whole file has it."""
+        for path in (self._queued, *(kept.reports for kept in self._kept())):
+            with suppress(FormatError):
+                for found, message in messages_of(path, self._plan):
+                    if found.hex() == id:
+                        return message
+        return None
+
+    def _note_counted(self, heads: Iterable[str]) -> None:
+        noted = sorted({*self._heads(), *heads})
+        write_whole(self._counted, "".join(f"{head}\n" for head in noted).encode(), is_private=True)
 
     def has_counted(self, head: str) -> bool:
         """Return whether all reports were counted that were made when the ledger had this head."""

@@ -55,7 +55,7 @@ _HEADER: Final = struct.Struct("<8sHHI16s16sdQQ")
 _SIMULATION: Final = 1
 _CHECKSUM_BYTES: Final = 8
 """Bytes of the checksum: damage is missed once in 2**64 damaged messages. With 4 it would be once in 4 billion."""
-_AGAIN: Final = "Make it again; nothing was counted."
+_AGAIN: Final = "Nothing was counted; send the bytes as they were made."
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -208,6 +208,12 @@ class MessageFormat:
         statistics[batch.bins] = self.mechanism.statistics(batch.reports, batch.run_lengths)
         reports[batch.bins] = batch.run_lengths
         return Tally(batch.provenance, statistics, reports)
+
+
+def is_whole(data: bytes) -> bool:
+    """Return whether these bytes are a message as it was made, of whatever plan: its checksum agrees."""
+    is_message = len(data) >= _HEADER.size + _CHECKSUM_BYTES and data.startswith(_MAGIC)
+    return is_message and _checksum(data[:-_CHECKSUM_BYTES]) == data[-_CHECKSUM_BYTES:]
 
 
 def _checksum(content: bytes | memoryview) -> bytes:

@@ -469,7 +469,8 @@ class Ledger:
                     for entry in randomizations(connection)
                 )
                 use = (
-                    "A run under this plan was interrupted: with the events as they were then, it goes on at no cost."
+                    "A run under this plan was interrupted, or is still running. With the events as they were "
+                    "then, the same call goes on at no cost."
                     if is_open
                     else "Use the reports you have."
                 )

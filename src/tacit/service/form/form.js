@@ -15,8 +15,10 @@ const kept = {
 };
 
 function say(words) {
+  const lost = isLost ? "A report that waited on this device was damaged, and is lost." : "";
+  isLost = false;
   at("status").hidden = false;
-  at("status").textContent = words;
+  at("status").textContent = [lost, words].filter(Boolean).join(" ");
 }
 
 /** The plan that this device agreed to; another one under the same name is refused. */
@@ -75,31 +77,47 @@ export function report(plan, event) {
   const period = periodOf(plan, event);
   const spent = kept.load("period");
   if (spent !== null && Number(spent) >= period) throw new Error("This device has reported for this period already.");
+  const before = waiting();
   kept.save("period", String(period));
   const batch = isRepeated(plan.mechanism) ? plan.randomizeFrom(memoOf(plan), event) : plan.randomize([event]);
   const message = encodeMessage(plan, batch);
-  kept.save("waiting", JSON.stringify([...waiting(), hexOf(message)]));
+  kept.save("waiting", JSON.stringify([...before, hexOf(message)]));
   return { bin, report: batch.reports[0], message };
 }
 
 const hexOf = (bytes) => Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
 const bytesOf = (hex) => Uint8Array.from(hex.match(/../g) ?? [], (pair) => parseInt(pair, 16));
-const waiting = () => JSON.parse(kept.load("waiting") ?? "[]");
 
-/** Send one message, and return the answer with its problem document, if it is one. */
+let isLost = false; // whether messages waited that were damaged here
+
+/** The messages that wait. What is no list of messages is damaged, and cannot be sent: it goes, and that is said. */
+function waiting() {
+  try {
+    const found = JSON.parse(kept.load("waiting") ?? "[]");
+    if (Array.isArray(found) && found.every((one) => /^([0-9a-f]{2})+$/.test(one))) return found;
+  } catch {
+    // not even JSON
+  }
+  isLost = true;
+  kept.save("waiting", "[]");
+  return [];
+}
+
+/** Send one message, and return the answer, whether it says counted, and its problem document, if it is one. */
 async function post(hex) {
   const headers = headersOf({ "Content-Type": "application/vnd.tacit.message" });
   const answer = await fetch(`${address}/reports`, { method: "POST", headers, body: bytesOf(hex) });
-  return { answer, problem: answer.ok ? null : await answer.json().catch(() => null) };
+  const told = await answer.json().catch(() => null);
+  return { answer, isCounted: answer.ok && ["counted", "seen"].includes(told?.outcome), problem: told };
 }
 
 /** Send what waits; the same bytes each time, so that each counts once. Returns what to tell. */
 export async function send() {
   for (const hex of waiting()) {
-    let answer, problem;
+    let answer, isCounted, problem;
     try {
-      ({ answer, problem } = await post(hex));
-      if (problem?.type?.endsWith(":damaged")) ({ answer, problem } = await post(hex)); // changed on its way: once more
+      ({ answer, isCounted, problem } = await post(hex));
+      if (problem?.type?.endsWith(":damaged")) ({ answer, isCounted, problem } = await post(hex)); // changed on its way
     } catch {
       return "No connection. The report waits on this device and is sent when you open this page again.";
     }
@@ -109,8 +127,11 @@ export async function send() {
     if ([401, 403, 407].includes(answer.status)) {
       return "The token in this link is not valid. The report waits on this device: open a new link of this survey.";
     }
+    if (!isCounted && !problem?.type?.startsWith("urn:tacit:problem:")) {
+      return "Something else than the collector answered. The report waits on this device and is sent when you open this page again.";
+    }
     kept.save("waiting", JSON.stringify(waiting().filter((one) => one !== hex)));
-    if (!answer.ok) return `Not counted: ${problem?.detail ?? `HTTP status ${answer.status}`}`;
+    if (!isCounted) return `Not counted: ${problem.detail}`;
   }
   return "Counted. Thank you.";
 }
@@ -120,6 +141,9 @@ function options(select, names) {
   const none = names.length > 1 ? [new Option("Choose…", "")] : [];
   select.replaceChildren(...none, ...names.map((name) => new Option(name, name)));
 }
+
+/** A bound on a share in percent, rounded up as tacit plan does; the last digits of a float are not worth more. */
+const percentAtMost = (share) => (Math.ceil(1000 * share * (1 - 1e-9)) / 10).toFixed(1);
 
 /** Which parts of an answer everybody may see. */
 function publicWords(plan) {
@@ -164,7 +188,7 @@ async function start() {
   const most = Math.exp(plan.epsilon) / (Math.exp(plan.epsilon) + n - 1);
   at("agreement").textContent =
     `Epsilon ${plan.epsilon}: whoever thought all ${n} answers equally likely can be at most ` +
-    `${(100 * most).toFixed(1)} % sure of yours afterwards. ${publicWords(plan)}`;
+    `${percentAtMost(most)} % sure of yours afterwards. ${publicWords(plan)}`;
   at("form").hidden = false;
   at("form").addEventListener("submit", async (submitted) => {
     submitted.preventDefault();
@@ -182,6 +206,7 @@ async function start() {
     at("send").disabled = false;
   });
   if (waiting().length) say(await send());
+  else if (isLost) say("");
 }
 
 start().catch((problem) => say(problem.message));
