@@ -161,3 +161,30 @@ def test_nothing_is_spent_without_a_valid_token_or_for_a_period_that_is_not_take
             page.locator("#status", has_text="no reports for this period").wait_for()
             assert page.evaluate("localStorage.getItem('tacit visits period')") is None
         assert store.tally(survey).n_reports == 1
+
+
+@pytest.mark.browser
+@pytest.mark.slow
+def test_what_was_garbled_on_the_device_stops_nothing_and_no_other_answer_takes_the_report(chromium, tmp_path):
+    survey = survey_of(Domain(TIME, PlaceAxis.of(NAMES)), is_open=True)
+    with collector(f"sqlite:///{tmp_path / 'a.sqlite'}", tmp_path / "collected", survey) as (running, store, _):
+        with shown(chromium, form_of(running)) as (page, _, _sent):
+            # e^2 / (e^2 + 3) is 71.124 %: a bound is rounded up
+            assert "at most 71.2 % sure" in page.locator("#agreement").inner_text()
+            for garbled in ("[", '{"a": 1}', '["no digits"]'):
+                page.evaluate("text => localStorage.setItem('tacit visits waiting', text)", garbled)
+                page.reload()
+                page.locator("#status", has_text="was damaged, and is lost.").wait_for()
+            page.evaluate("localStorage.setItem('tacit visits waiting', '[')")
+            page.route("**/reports", lambda route: route.fulfill(status=404, body="<html>"))
+            page.select_option("#place", "west")
+            page.click("#send")
+            page.locator("#status", has_text="is lost. Something else").wait_for()
+            page.unroute("**/reports")
+            page.route("**/reports", lambda route: route.fulfill(status=200, body="<html>"))
+            page.reload()
+            page.locator("#status", has_text="Something else than the collector").wait_for()
+            page.unroute("**/reports")
+            page.reload()
+            page.locator("#status", has_text="Counted").wait_for()
+        assert store.tally(survey).n_reports == 1
