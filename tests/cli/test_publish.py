@@ -252,6 +252,7 @@ def test_answers_that_do_not_fit_are_asked_for_again_at_once(tacit, tmp_path, an
         (("--from", "2026-13-01"), "--from must be"),
         (("--from", "2026-03-01", "--to", "2026-02-01"), "--to must not be before"),
         (("--noun", "trip"), "--noun must be two words"),
+        (("--places", "doubs", "--places-from-events"), "Leave one out"),
     ],
 )
 def test_options_that_cannot_be_right_are_refused_before_anything_is_asked(tacit, tmp_path, answers, wrong, said):

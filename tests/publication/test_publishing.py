@@ -619,6 +619,12 @@ def test_errors_that_are_expected_do_not_shrink_with_days_that_have_no_event(run
     assert seen[0].errors()[1].belief == pytest.approx(np.e / (np.e + 1))
 
 
+def test_devices_take_no_delta(run):
+    with pytest.raises(SettingError, match="delta belongs to a curator"):
+        run(trips(), trust="nobody", delta=1e-6)
+    assert not run.folder.exists()
+
+
 def test_a_signed_publication_stays_signed(run, tmp_path):
     key, other = (SigningKey.create(tmp_path / f"{name}.key") for name in ("own", "other"))
     run(trips(), sign_with=tmp_path / "own.key")

@@ -110,7 +110,7 @@ def publish(
     is_asking = not yes and console.is_attended()
     agreed = Agreement.read(root)
     begun = Beginning(source, domain, whose, places_from_events, is_asking)
-    check_given(domain, trust, epsilon)
+    check_given(domain, trust, epsilon, has_places_from_events=places_from_events)
     plural_of(noun)
     settings: dict[str, Any] = {
         "data_set": name,

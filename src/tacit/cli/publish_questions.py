@@ -80,8 +80,12 @@ def read_zone(answer: str) -> str:
     return answer
 
 
-def check_given(domain: DomainOptions, trust: str | None, epsilon: float | None) -> None:
+def check_given(
+    domain: DomainOptions, trust: str | None, epsilon: float | None, *, has_places_from_events: bool
+) -> None:
     """Refuse options that can be seen to be wrong before anything is read or asked."""
+    if has_places_from_events and domain.places is not None:
+        raise SettingError("--places and --places-from-events name the places in two ways. Leave one out.")
     if domain.zone is not None:
         read_zone(domain.zone)
     if trust is not None:

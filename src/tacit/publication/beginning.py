@@ -56,7 +56,11 @@ class Beginning:
         domain = Domain(time, places_of(self.places, source), kinds_of(self.kinds))
         if self.trust == CURATOR:
             wanted = Wanted(domain, CURATOR, domain.axes, self.delta, None, self.unit)
-            return wanted.plan(self._epsilon(wanted), name=name)[0]
+            # a target is for single counts, so the mechanism is the one that reaches it
+            asked = None if self.target is None else [Question("points")]
+            return wanted.plan(self._epsilon(wanted), questions=asked, name=name)[0]
+        if self.delta is not None:
+            raise SettingError("delta belongs to a curator's Gaussian noise; devices need none. Leave it out.")
         if self.unit != Unit():
             raise SettingError(
                 "devices hide single events; only a curator can protect a person. Protect events, or trust one."

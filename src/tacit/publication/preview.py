@@ -14,13 +14,12 @@ from tacit.counts.provenance import Provenance
 from tacit.domain import Domain
 from tacit.errors import TacitError
 from tacit.events.badrows import BadRowSummary, Reason, share_lost
-from tacit.mechanisms.planner import CURATOR, NOBODY, choose
+from tacit.mechanisms.planner import CURATOR, GAUSSIAN, NOBODY, USUAL_QUESTIONS, Question, Wanted, choose, compare
 from tacit.mechanisms.planner.local import report_error
 from tacit.plan import Plan
 from tacit.privacy.epsilon import largest_belief
 from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.unit import Unit
-from tacit.randomness.laplace import laplace_variance
 from tacit.release import PrivacyStatement
 
 USUAL_EPSILONS: Final = (0.5, 1.0, 2.0, 4.0)
@@ -108,17 +107,19 @@ class Preview:
         """How large errors to expect at the plan's epsilon if nobody, or a curator, is trusted."""
         bins = self.plan.domain.time.range(self.first, self.last)
         domain = self.plan.domain.with_end(len(range(bins.stop)[bins]))
-        return expected_errors(domain, self.plan.protected_unit, self.plan.epsilon, self.n_events, self.n_busy)
+        unit, epsilon = self.plan.protected_unit, self.plan.epsilon
+        curators = self.plan if self.plan.is_central else None
+        return expected_errors(domain, unit, epsilon, self.n_events, self.n_busy, curators)
 
 
 def expected_errors(
-    domain: Domain, unit: Unit, epsilon: float, n_events: int, n_busy: int | None
+    domain: Domain, unit: Unit, epsilon: float, n_events: int, n_busy: int | None, plan: Plan | None = None
 ) -> tuple[ExpectedError, ...]:
     """Return the standard errors of single counts for devices, for a curator, and for persons where the unit is one.
 
     Devices hide place and kind on a public period, of which ``n_busy`` have the events: periods without any, which a
     wrong first day adds, must not make errors look small. Without both they hide the period, and errors of periods are
-    correlated. A curator's counts are flat. Trees and smoothing err less over longer periods.
+    correlated. A curator has the mechanism of the ``plan``, or the one that would be chosen. Smoothing errs less.
     """
     found: list[tuple[str, Unit, float, float, str, int]] = []
     n_bins, n_hidden = domain.shape
@@ -133,9 +134,28 @@ def expected_errors(
         one, thirty = (max(1, n_events) * of_report.range_variances(0 * lengths, lengths)).tolist()
         found.append((NOBODY, Unit(), one, thirty, domain.time.step, n_bins))
     for whom in [Unit(), *([unit] if unit.is_of_a_person else [])]:
-        one = laplace_variance(epsilon / whom.sensitivity)
-        found.append((CURATOR, whom, one, _SUMMED * one, "", 2))
+        one, thirty = _curators_variances(domain, whom, epsilon, plan if whom == unit else None)
+        found.append((CURATOR, whom, one, thirty, "", 2))
     return tuple(
         ExpectedError(trust, str(whom), math.sqrt(one), math.sqrt(thirty), hidden, n, largest_belief(epsilon, n))
         for trust, whom, one, thirty, hidden, n in found
     )
+
+
+def _curators_variances(domain: Domain, unit: Unit, epsilon: float, plan: Plan | None) -> tuple[float, float]:
+    """Return the mean variance of a curator's counts of one period, and of thirty; fewer are scaled up to thirty."""
+    delta = (plan.delta or None) if plan is not None else None
+    situation = Wanted(domain, CURATOR, domain.axes, delta, None, unit).situation(epsilon)
+    compared = compare(situation, Question.parse(USUAL_QUESTIONS))
+    best = next(
+        one.contender
+        for one in compared.predictions
+        if one.contender.is_plannable
+        and (plan is None or one.contender.mechanism == plan.mechanism)
+        and (plan is None or (one.contender.noise == GAUSSIAN) == bool(plan.delta))
+    )
+    n_summed = min(_SUMMED, situation.n_bins)
+    one, summed = (
+        best.rmse(question, situation.n_bins) ** 2 for question in (Question("points"), Question("ranges", n_summed))
+    )
+    return one, summed * _SUMMED / n_summed
