@@ -10,6 +10,7 @@ import gzip
 import os
 import re
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -428,22 +429,24 @@ GUIDE = Path(__file__).parents[2] / "docs" / "guides" / "beyond-one-machine.md"
 
 
 def examples_of_the_guide_run(world: World, tacit: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(world.folder)  # which holds events.parquet and plan.toml
+    home = world.folder / "guide"  # where no other ledger is
+    home.mkdir()
+    for name in ("events.parquet", "plan.toml"):
+        shutil.copy(world.folder / name, home)
+    monkeypatch.chdir(home)
     names: dict[str, object] = {"__name__": "example"}
     blocks = re.findall(r"^```(python|console) cluster[^\n]*\n(.*?)^```$", GUIDE.read_text(), re.MULTILINE | re.DOTALL)
     assert {language for language, _ in blocks} == {"python", "console"}
     for language, text in blocks:
         if language == "python":
             # Java was started in another folder
-            found = text.replace('"events.parquet"', repr(str(world.folder / "events.parquet")))
+            found = text.replace('"events.parquet"', repr(str(home / "events.parquet")))
             exec(compile(found, GUIDE.name, "exec"), names)
             continue
         for line in text.splitlines():
             ran = tacit(*shlex.split(line.removeprefix("$ tacit ")))
             assert ran.code == 0, (line, ran.err)
-    there = tacit(
-        "tally", *sorted((world.folder / "towns-parts").iterdir()), "--plan", "plan.toml", "--out", "parts.tally"
-    )
+    there = tacit("tally", *sorted((home / "towns-parts").iterdir()), "--plan", "plan.toml", "--out", "parts.tally")
     assert there.code == 0, there.err
 
 
