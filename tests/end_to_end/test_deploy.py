@@ -152,4 +152,5 @@ def test_the_guide_s_example_of_settings_is_read(tmp_path):
     tomllib.loads(block)
     (tmp_path / "tacit.toml").write_text(block)
     _, surveys = read_settings(tmp_path / "tacit.toml", {}, {})
-    assert [(one.name, one.late, one.is_open) for one in surveys] == [("visits", 1, False), ("calls", 3, True)]
+    # what is not said stays as the survey has it
+    assert [(one.name, one.late, one.is_open) for one in surveys] == [("visits", None, None), ("calls", 3, True)]

@@ -311,7 +311,7 @@ def test_closing_until_what_is_no_day_is_told_in_these_words(world, day):
 def test_problem_documents_are_made_in_one_file():
     from tacit.service import refusals
 
-    folder = Path(refusals.__file__).parents[1]
+    folder = Path(refusals.__file__).parent
     speak = [path.name for path in folder.rglob("*.py") if "urn:tacit:problem" in path.read_text("utf-8")]
     assert speak == ["refusals.py"]
 

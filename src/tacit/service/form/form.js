@@ -14,7 +14,7 @@ const kept = {
   save: (name, text) => localStorage.setItem(`tacit ${survey} ${name}`, text),
 };
 
-function say(words) {
+function say(words = "") {
   const lost = isLost ? "A report that waited on this device was damaged, and is lost." : "";
   isLost = false;
   at("status").hidden = false;
@@ -206,7 +206,7 @@ async function start() {
     at("send").disabled = false;
   });
   if (waiting().length) say(await send());
-  else if (isLost) say("");
+  else if (isLost) say();
 }
 
 start().catch((problem) => say(problem.message));
