@@ -13,6 +13,7 @@ from alembic.script import ScriptDirectory
 from service_worlds import survey_of
 from tacit.errors import SettingError
 from tacit.service import migrations
+from tacit.service.letting_in import token_in
 from tacit.service.store import Store
 from tacit.service.tokens import CONFIGURED, EVERY_SURVEY, NamedToken, Scope
 
@@ -98,3 +99,9 @@ def test_the_store_has_no_token(tmp_path):
     with sqlite3.connect(tmp_path / "a.sqlite") as connection:
         assert token not in "\n".join(connection.iterdump())
     connection.close()
+
+
+@pytest.mark.parametrize("body", [b"token=%F0%BB%9C%BD", b"token=a%0D%0Ab", b"token=", b"other=1", b"\xff\xfe"])
+def test_what_a_cookie_cannot_hold_is_no_token(body):
+    assert token_in(body) == ""
+    assert token_in(b"token=Ab-_9") == "Ab-_9"

@@ -51,8 +51,9 @@ def form(said: str, status: int) -> Response:
 
 
 def token_in(body: bytes) -> str:
-    """Return the token of a form that was sent, or nothing."""
-    return parse_qs(body.decode("ascii", "replace")).get("token", [""])[0].strip()
+    """Return the token of a form that was sent, or nothing: what a cookie cannot hold is no token."""
+    token = parse_qs(body.decode("ascii", "replace")).get("token", [""])[0].strip()
+    return token if token.isascii() and token.isprintable() else ""
 
 
 def opened(request: Request, token: str) -> Response:
