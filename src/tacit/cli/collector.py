@@ -12,9 +12,9 @@ import typer
 from tacit.cli import collector_options as options
 from tacit.cli import console
 from tacit.cli.app import new_group
-from tacit.cli.options import Noun, Title
+from tacit.cli.options import takes
 from tacit.errors import SettingError
-from tacit.service.settings import Settings, SurveySettings, read_settings
+from tacit.service.settings import Settings, read_settings
 
 if TYPE_CHECKING:
     from tacit.service.store import Store
@@ -50,16 +50,10 @@ def _opened(
 
 
 @app.command("survey", no_args_is_help=True)
+@takes(asked=options.SurveyOptions)
 def survey(
     plan: Annotated[Path, typer.Argument(metavar="PLAN", help="A plan, made by: tacit plan")],
-    survey: options.SurveyName = None,
-    late: options.Late = None,
-    open_: options.Open = None,
-    release_every: options.ReleaseEvery = None,
-    public: options.Public = None,
-    title: Title = None,
-    noun: Noun = None,
-    language: options.Language = None,
+    asked: options.SurveyOptions,
     config: options.Config = None,
     store: StoreAddress = None,
 ) -> None:
@@ -69,7 +63,7 @@ def survey(
 
     Example: [bold]tacit collector survey plan.toml --survey visits[/bold]
     """
-    named = SurveySettings(survey or "", plan, late, open_, release_every, public, title, noun, language)
+    named = asked.of(plan)
     made = options.made_survey(named)
     from tacit.service.starting import add_surveys, first_tokens
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,7 +11,7 @@ import typer
 
 from tacit._base.extras import require
 from tacit.cli import console
-from tacit.cli.options import known_language
+from tacit.cli.options import Noun, Title, known_language
 from tacit.cli.sources import agreed_plan
 from tacit.service.settings import Settings, SurveySettings, help_of
 
@@ -24,43 +25,67 @@ Config = Annotated[
     Path | None,
     typer.Option(help="A file of settings (TOML).", metavar="FILE", envvar="TACIT_CONFIG", show_envvar=True),
 ]
-SurveyName = Annotated[
-    str | None, typer.Option(help="The survey's name in addresses (default: the plan's name).", metavar="NAME")
-]
-Late = Annotated[
-    int | None,
-    typer.Option(
-        help="For how many periods after its own a report is still taken (default: as it was, else 1).",
-        metavar="PERIODS",
-    ),
-]
-ReleaseEvery = Annotated[
-    str | None,
-    typer.Option(
-        help="How often a release is made: period, day, week, month, year or never (default: as it was, else month).",
-        metavar="HOW OFTEN",
-    ),
-]
-Public = Annotated[
-    bool | None,
-    typer.Option(
-        "--public/--not-public", help="Whether releases and pages need no token (default: as it was, else they do)."
-    ),
-]
-Language = Annotated[
-    str | None,
-    typer.Option(
-        help="The language of its pages: en or fr (default: as it was, else en).",
-        metavar="LANGUAGE",
-        callback=known_language,
-    ),
-]
-Open = Annotated[
-    bool | None,
-    typer.Option(
-        "--open/--not-open", help="Whether anybody may send reports, without a token (default: as it was, else not)."
-    ),
-]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SurveyOptions:
+    """The options that say how a survey collects and publishes; what is left out stays as it was."""
+
+    survey: Annotated[
+        str | None, typer.Option(help="The survey's name in addresses (default: the plan's name).", metavar="NAME")
+    ] = None
+    late: Annotated[
+        int | None,
+        typer.Option(
+            help="For how many periods after its own a report is still taken (default: as it was, else 1).",
+            metavar="PERIODS",
+        ),
+    ] = None
+    open_: Annotated[
+        bool | None,
+        typer.Option(
+            "--open/--not-open",
+            help="Whether anybody may send reports, without a token (default: as it was, else not).",
+        ),
+    ] = None
+    release_every: Annotated[
+        str | None,
+        typer.Option(
+            help="How often a release is made: period, day, week, month, year or never (default: as it was, else "
+            "month).",
+            metavar="HOW OFTEN",
+        ),
+    ] = None
+    public: Annotated[
+        bool | None,
+        typer.Option(
+            "--public/--not-public", help="Whether releases and pages need no token (default: as it was, else they do)."
+        ),
+    ] = None
+    title: Title = None
+    noun: Noun = None
+    language: Annotated[
+        str | None,
+        typer.Option(
+            help="The language of its pages: en or fr (default: as it was, else en).",
+            metavar="LANGUAGE",
+            callback=known_language,
+        ),
+    ] = None
+
+    def of(self, plan: Path) -> SurveySettings:
+        """Return the settings of the survey of a plan's file."""
+        return SurveySettings(
+            self.survey or "",
+            plan,
+            self.late,
+            self.open_,
+            self.release_every,
+            self.public,
+            self.title,
+            self.noun,
+            self.language,
+        )
 
 
 def setting(name: str) -> Any:

@@ -10,25 +10,19 @@ import typer
 
 from tacit.cli import collector_options as options
 from tacit.cli import console
-from tacit.cli.options import Noun, Title
+from tacit.cli.options import takes
 from tacit.errors import SettingError
 from tacit.release.signing import signing_key as signing_key_of
-from tacit.service.settings import SurveySettings, read_settings
+from tacit.service.settings import read_settings
 
 
+@takes(asked=options.SurveyOptions)
 def serve(
+    asked: options.SurveyOptions,
     plan: Annotated[
         Path | None,
         typer.Argument(metavar="[PLAN]", help="A plan, made by: tacit plan. Its survey is made if it is not there."),
     ] = None,
-    survey: options.SurveyName = None,
-    late: options.Late = None,
-    open_: options.Open = None,
-    release_every: options.ReleaseEvery = None,
-    public: options.Public = None,
-    title: Title = None,
-    noun: Noun = None,
-    language: options.Language = None,
     config: options.Config = None,
     store: Annotated[str | None, options.setting("store")] = None,
     folder: Annotated[Path | None, options.setting("folder")] = None,
@@ -53,8 +47,8 @@ def serve(
     }
     settings, named = read_settings(config, given)
     if plan is not None:
-        named = [*named, SurveySettings(survey or "", plan, late, open_, release_every, public, title, noun, language)]
-    elif survey is not None:
+        named = [*named, asked.of(plan)]
+    elif asked.survey is not None:
         raise SettingError("--survey names the survey of a plan. Name the plan too: tacit serve plan.toml")
     surveys = [options.made_survey(one) for one in named]
     signing_key_of(settings.signing_key)  # refused before a survey is made

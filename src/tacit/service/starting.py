@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Any, Final
 
 from tacit.collection.wire import MessageFormat
 from tacit.errors import SettingError
 from tacit.service.settings import SurveySettings
-from tacit.service.shelf import Outlet
 from tacit.service.store import Store
 from tacit.service.survey import Survey
 from tacit.service.tokens import EVERY_SURVEY, Scope
@@ -17,8 +16,7 @@ from tacit.service.tokens import EVERY_SURVEY, Scope
 
 def new_survey(name: str, form: MessageFormat, named: SurveySettings) -> Survey:
     """Return a survey as its settings say; what they leave out has its default."""
-    told = {key: value for key, value in (("late", named.late), ("is_open", named.is_open)) if value is not None}
-    return Survey(name, form, **told)  # type: ignore[arg-type]
+    return Survey(name, form, **_given(named, _RULES))
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,35 +54,39 @@ def add_surveys(store: Store, asked: Sequence[tuple[Survey, SurveySettings]]) ->
     return added
 
 
-_RULES: Final = {"late": "late", "is_open": "open"}
+_RULES: Final = {"late": "late", "is_open": "is_open"}
 _OUTLET: Final = {
     "every": "release_every",
-    "is_public": "public",
-    **{name: name for name in ("title", "noun", "language")},
+    **{name: name for name in ("is_public", "title", "noun", "language")},
 }
-"""What settings call the fields of surveys and outlets."""
+"""The fields of surveys and outlets, and the settings that say them."""
+
+
+def _given(named: SurveySettings, fields: Mapping[str, str]) -> dict[str, Any]:
+    """Return what settings say of some fields; what they leave out is not among it."""
+    return {field: value for field, name in fields.items() if (value := getattr(named, name)) is not None}
 
 
 def _changed(before: Survey, asked: Survey, named: SurveySettings) -> Survey:
     """Return a survey that is there with the settings that were given; another plan is refused."""
     before.check_same(replace(asked, late=before.late, is_open=before.is_open))
-    late = before.late if named.late is None else named.late
-    return replace(before, late=late, is_open=before.is_open if named.is_open is None else named.is_open)
+    return replace(before, **_given(named, _RULES))
 
 
 def _set_outlet(store: Store, survey: Survey, named: SurveySettings) -> list[str]:
     """Publish a survey as its settings say; what they leave out stays as it is. Returns what changed."""
     before = store.shelf.outlet(survey)
-    told = (named.release_every, named.is_public, named.title, named.noun, named.language)
-    kept = (before.every, before.is_public, before.title, before.noun, before.language)
-    after = Outlet(*(old if new is None else new for new, old in zip(told, kept, strict=True)))  # type: ignore[arg-type]
+    after = replace(before, **_given(named, _OUTLET))
     if after != before:
         store.shelf.set_outlet(survey, after)
     return _told(_OUTLET, before, after)
 
 
-def _told(names: Mapping[str, str], before: object, after: object) -> list[str]:
-    pairs = [(said, getattr(before, name), getattr(after, name)) for name, said in names.items()]
+def _told(fields: Mapping[str, str], before: object, after: object) -> list[str]:
+    """Return a sentence for every field that changed."""
+    pairs = [
+        (name.removeprefix("is_"), getattr(before, field), getattr(after, field)) for field, name in fields.items()
+    ]
     return [f"{said} is {_word(new)} now, and was {_word(old)}." for said, old, new in pairs if old != new]
 
 
