@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import threading
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -174,6 +175,18 @@ def test_a_survey_is_read_back_as_it_was_made(database):
         found = made.survey(SURVEY.id)
         assert (found.form.plan_id, found.late, found.is_open) == (SURVEY.form.plan_id, 3, False)
         made.close()
+
+
+def test_what_one_process_changes_of_a_survey_another_sees_at_its_next_look(database):
+    here, there = Store(database), Store(database)
+    here.add_survey(SURVEY)
+    assert there.survey(SURVEY.id) == SURVEY
+    changed = replace(SURVEY, late=9, is_open=True)
+    here.change_survey(changed)
+    assert there.surveys() == [changed]
+    assert there.known(SURVEY.id) == changed
+    for one in (here, there):
+        one.close()
 
 
 def test_refusals_add_up(store):

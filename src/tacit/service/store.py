@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -146,9 +147,9 @@ class Store:
         self.survey(survey.id).check_same(survey)
 
     def change_survey(self, survey: Survey) -> None:
-        """Let a survey that is there be as late and as open as this one. Other processes see it when they start again.
+        """Let a survey that is there be as late and as open as this one. What is closed stays closed.
 
-        What is closed stays closed.
+        Other processes see it when they ask for all surveys the next time.
         """
         changed = sa.update(SURVEY).where(SURVEY.c.id == survey.id)
         with self._begin() as connection:
@@ -173,9 +174,13 @@ class Store:
         return self._kept.get(survey_id)
 
     def surveys(self) -> list[Survey]:
+        """Return all surveys, each as late and as open as it is now, whichever process changed it."""
+        asked = sa.select(SURVEY.c.id, SURVEY.c.late, SURVEY.c.is_open).order_by(SURVEY.c.id)
         with self._reading() as connection:
-            found = connection.execute(sa.select(SURVEY.c.id).order_by(SURVEY.c.id)).scalars().all()
-        return [self.survey(one) for one in found]
+            found = connection.execute(asked).all()
+        for id, late, is_open in found:
+            self._kept[id] = replace(self.survey(id), late=late, is_open=is_open)
+        return [self._kept[id] for id, _, _ in found]
 
     # reports
 
