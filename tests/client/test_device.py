@@ -13,6 +13,7 @@ import pytest
 
 from tacit.client import Device, Outbox
 from tacit.client.intake import Intake
+from tacit.client.published import PublishedSurvey
 from tacit.client.stations import messages_of, queue_reports
 from tacit.collection.tallying import tally_reports
 from tacit.collection.wire import MessageFormat, RandomizingWriter
@@ -234,7 +235,7 @@ def test_what_is_refused_for_good_is_kept_apart_with_the_reason(tmp_path):
 
 def untouched(folder):
     """Nothing was spent, drawn or queued."""
-    return not (folder / "spent.json").exists() and not list(folder.rglob("*.message"))
+    return json.loads((folder / "spent.json").read_text()) == {} and not list(folder.rglob("*.message"))
 
 
 @pytest.mark.parametrize(
@@ -249,10 +250,10 @@ def untouched(folder):
 )
 def test_what_the_collector_would_refuse_is_refused_before_anything_is_spent(tmp_path, told, words):
     with peer() as server:
-        device = Device(server.url, tmp_path, token="a token")
+        device = Device(server.url, tmp_path, token="a-token")
         allowed, server.intake = server.intake, server.intake | told
         with pytest.raises(SettingError, match=words):
-            Device(server.url, tmp_path, token="a token").report("south", time=NOON)
+            Device(server.url, tmp_path, token="a-token").report("south", time=NOON)
         assert untouched(tmp_path)
         server.intake = allowed
         device.report("south", time=NOON)
@@ -383,6 +384,40 @@ def test_a_time_that_is_no_datetime_is_refused_unsaid(tmp_path, time):
         assert untouched(tmp_path)
 
 
+@pytest.mark.parametrize("token", ["secret\n", "secret ", "", "sécret", "two words"])
+def test_a_token_that_no_request_can_carry_is_refused_unsaid_and_nothing_is_spent(tmp_path, token):
+    with peer() as server:
+        Device(server.url, tmp_path, token="secret")
+        with pytest.raises(SettingError, match="the token must have letters, digits") as refused:
+            Device(server.url, tmp_path, token=token)
+        assert "cret" not in str(refused.value)
+        assert json.loads((tmp_path / "spent.json").read_text()) == {}
+        with pytest.raises(SettingError, match="the token must have letters"):
+            PublishedSurvey(server.url, token=token)
+
+
+@pytest.mark.parametrize("name", ["plan.json", "spent.json"])
+@pytest.mark.parametrize("content", [b"", None])
+def test_a_device_that_lost_its_plan_or_account_is_told_to_restore_it(tmp_path, name, content):
+    with peer() as server:
+        Device(server.url, tmp_path).report("south", time=NOON)
+        (tmp_path / name).unlink() if content is None else (tmp_path / name).write_bytes(content)
+        if name == "plan.json" and content is None:  # the plan is public, and what was spent is still known
+            with pytest.raises(BudgetExhausted):
+                Device(server.url, tmp_path).report("south", time=NOON)
+            return
+        with pytest.raises((FormatError, PlanError), match="would not know what it has reported"):
+            Device(server.url, tmp_path)
+
+
+def test_a_folder_among_the_messages_is_no_message(tmp_path):
+    with peer() as server:
+        device = Device(server.url, tmp_path)
+        (tmp_path / "waiting" / "x.message").mkdir()
+        device.report("south", time=NOON)
+        assert device.send().n_counted == 1
+
+
 def test_an_address_without_a_scheme_is_refused(tmp_path):
     with pytest.raises(SettingError, match="https://"):
         Outbox(tmp_path, "counts.example/v1/surveys/visits")
@@ -408,4 +443,6 @@ def test_a_report_file_becomes_the_same_messages_each_time(tmp_path, monkeypatch
     assert total == tally_reports([path], PLAN)
     with peer() as server:
         outbox = Outbox(tmp_path / "outbox", server.url)
-        assert queue_reports(path, PLAN, outbox) == queue_reports(path, PLAN, outbox) == len(made) == len(outbox)
+        ids = queue_reports(path, PLAN, outbox)
+        assert ids == queue_reports(path, PLAN, outbox)
+        assert len(ids) == len(made) == len(outbox)

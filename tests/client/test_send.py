@@ -59,7 +59,7 @@ def test_events_are_randomized_once_and_counted_once(station, tacit, tmp_path):
 @pytest.mark.slow
 def test_nothing_is_randomized_for_a_collector_that_would_not_take_it(station, tacit, tmp_path):
     _, store, survey, words = station
-    wrong = tacit(*words[:-1], "another token")
+    wrong = tacit(*words[:-1], "another-token")
     assert wrong.code == 2
     assert "Nothing was randomized. Give the survey's token" in " ".join(wrong.err.split())
     store.close_periods(survey, survey.now(datetime.now(UTC)) - 2)
@@ -81,7 +81,7 @@ def test_messages_of_a_token_that_was_taken_back_wait_for_another(station, tacit
     _, store, survey, words = station
     with monkeypatch.context() as away:
         away.setattr("tacit.client.outbox.Outbox.intake", lambda _: None)
-        taken_back = tacit(*words[:-1], "another token")
+        taken_back = tacit(*words[:-1], "another-token")
     assert taken_back.code == 4
     said = " ".join(taken_back.err.split())
     assert "3 messages waiting in outbox. Not allowed: " in said
@@ -174,6 +174,52 @@ def test_what_is_damaged_with_its_report_file_is_said_to_be_lost_and_the_rest_is
     assert "1 of 3 messages" in said
     assert "lies in outbox/refused" in said
     assert store.tally(survey).n_reports == 40
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("damage", ["header", "cut", "empty", "gone"])
+def test_a_report_file_that_is_damaged_after_its_messages_were_made_holds_nothing_up(station, tacit, tmp_path, damage):
+    _, store, survey, words = station
+    with pytest.MonkeyPatch.context() as killed:
+        killed.setattr("tacit.client.outbox.Outbox.send", lambda *_, **__: (_ for _ in ()).throw(OSError("gone")))
+        assert tacit(*words).code != 0
+    (queued,) = (tmp_path / "outbox").glob("*.queued")
+    whole = queued.read_bytes()
+    queued.write_bytes({"header": b"\0\0" + whole[2:], "cut": whole[:40]}.get(damage, b""))
+    if damage == "gone":
+        queued.unlink()
+    done = tacit(*words)
+    assert done.code == 0, done.out + done.err
+    assert store.tally(survey).n_reports == 60
+    again = tacit(*words)
+    assert again.code == 0, again.out + again.err
+    assert "nothing is left" in " ".join(again.out.split())
+    assert [path.suffix for path in (tmp_path / "outbox").iterdir() if path.is_file() and path.name != "lock"] == [
+        ".counted"
+    ]
+
+
+@pytest.mark.slow
+def test_reports_that_were_damaged_before_any_message_was_made_are_lost_with_a_word_and_others_go_on(
+    station, tacit, tmp_path
+):
+    _, store, survey, words = station
+    with pytest.MonkeyPatch.context() as killed:
+        killed.setattr("tacit.client.stations.queue_reports", lambda *_: (_ for _ in ()).throw(OSError("gone")))
+        assert tacit(*words).code != 0
+    (made,) = (tmp_path / "outbox").glob("*.reports")
+    made.write_bytes(b"\0\0" + made.read_bytes()[2:])
+    lost = tacit(*words)
+    assert lost.code == 4, lost.out + lost.err
+    assert "damaged on this disk before they were sent, and are lost" in " ".join(lost.err.split())
+    assert [path.name for path in (tmp_path / "outbox" / "refused").iterdir()] == [f"{made.name}.damaged"]
+    rows = "".join(f"{datetime.now(UTC).date()},north\n" for _ in range(7))
+    (tmp_path / "today.csv").write_text("date,town\n" + rows)
+    columns = ("--time", "date", "--place", "town", "--zone", "UTC", "--places", "towns.csv")
+    assert tacit("check", "today.csv", *columns, "--confirm").code == 0
+    done = tacit("send", "today.csv", *words[2:])
+    assert done.code == 0, done.out + done.err
+    assert store.tally(survey).n_reports == 7
 
 
 def test_a_second_call_at_the_same_time_is_told_of_the_first(tacit, tmp_path):

@@ -38,6 +38,7 @@ _PLAN: Final = "plan.json"
 _SPENT: Final = "spent.json"
 _MEMO: Final = "memo.json"
 _LOCK: Final = "lock"
+_RESTORE: Final = "Restore it. Without it, or in a new folder, the device would not know what it has reported."
 
 
 class Device:
@@ -87,7 +88,8 @@ class Device:
         """Randomize one event and queue its report; the event itself is kept nowhere.
 
         The ``time`` is now if it is left out; without a time zone it is that of the plan's zone. What the collector
-        would refuse is refused here, before anything is spent.
+        would refuse is refused here, before anything is spent: ``BudgetExhausted`` where the period has all of its
+        reports, ``SettingError`` for what is not the plan's, a token that is not allowed or a period that is not taken.
         """
         domain = self.plan.domain
         bins = _bins_of(domain.time, datetime.now(UTC) if time is None else time)
@@ -138,7 +140,7 @@ class Device:
     def _agreed_plan(self, plan_id: str | None) -> Plan:
         path = self._folder / _PLAN
         if path.exists():
-            with reading(path, "a plan", "Give the device another folder.", refusal=PlanError):
+            with reading(path, "a device's plan", _RESTORE, refusal=PlanError):
                 plan = Plan.from_dict(parse_json(read_document(path)))
         else:
             plan = Plan.from_dict(self.outbox.fetch("plan"))
@@ -146,7 +148,9 @@ class Device:
             check_plan("what the collector asks for", plan.fingerprint, plan_id)
         MessageFormat.of(plan)  # a plan whose thresholds do not give its epsilon is not kept
         if not path.exists():
-            write_whole(path, plan.to_json().encode())
+            if not (self._folder / _SPENT).exists():
+                self._note_spent({})
+            write_whole(path, plan.to_json().encode())  # last: with a plan, an account is there too
         return plan
 
     def _own_memo(self) -> DeviceMemo | None:
@@ -157,9 +161,7 @@ class Device:
 
     def _read_spent(self) -> dict[str, int]:
         path = self._folder / _SPENT
-        if not path.exists():
-            return {}
-        with reading(path, "a device's own account", "Restore it: without it, more might be told than was agreed."):
+        with reading(path, "a device's own account", _RESTORE):
             found = parse_json(read_document(path))
             return {str(period): int(n) for period, n in found.items()}
 
@@ -173,8 +175,10 @@ class Device:
     def _spend(self, period: int) -> None:
         """Note a report before it is made: a crash in between loses it, and never makes two of it."""
         spent = self._read_spent()
-        changed = spent | {str(period): spent.get(str(period), 0) + 1}
-        write_whole(self._folder / _SPENT, json.dumps(changed).encode(), is_private=True)
+        self._note_spent(spent | {str(period): spent.get(str(period), 0) + 1})
+
+    def _note_spent(self, spent: dict[str, int]) -> None:
+        write_whole(self._folder / _SPENT, json.dumps(spent).encode(), is_private=True)
 
 
 def _bins_of(axis: TimeAxis, moment: datetime) -> NDArray[np.int64]:

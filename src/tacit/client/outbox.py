@@ -10,6 +10,7 @@ randomized: it tells a finder no more than it tells the collector.
 from __future__ import annotations
 
 import random
+import re
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -29,6 +30,7 @@ MESSAGE_TYPE: Final = "application/vnd.tacit.message"
 _TRY_AGAIN: Final = frozenset({408, 425, 429, 500, 502, 503, 504})
 _NOT_ALLOWED: Final = frozenset({401, 403, 407})
 _OWN: Final = "urn:tacit:problem:"  # how the types of a collector's own problem documents begin
+_TOKEN: Final = re.compile(r"[A-Za-z0-9._~+/-]+=*")  # what RFC 6750 lets a bearer token be
 _LOST: Final = "Damaged on this disk, with nothing to make it from again: its reports cannot be counted any more."
 _TIMEOUT_SECONDS: Final = 30.0  # far longer than a commit takes, so that a slow answer is not asked for twice
 _ASKING_SECONDS: Final = 5.0  # to be told what is taken; a device that hears nothing by then is offline
@@ -75,7 +77,7 @@ class Outbox:
         self.url: Final = url.rstrip("/")
         self._waiting = Path(folder) / "waiting"
         self.refused: Final = Path(folder) / "refused"
-        self._headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+        self._headers = authorization(token)
         for one in (self._waiting, self.refused):
             make_folders(one)
 
@@ -95,7 +97,8 @@ class Outbox:
         return len(self._paths())
 
     def _paths(self) -> list[Path]:
-        return sorted(self._waiting.glob("*.message"))  # by random ids: the order says nothing
+        # by random ids: the order says nothing
+        return sorted(path for path in self._waiting.glob("*.message") if path.is_file())
 
     def fetch(self, what: str) -> Any:
         """Return a public document of the survey, such as its plan."""
@@ -179,6 +182,18 @@ class Outbox:
                 told = "" if answer is None else answer.headers.get("Retry-After", "")
                 sleep(max(wait, min(_LONGEST_WAIT, float(told)) if told.isdigit() else 0.0))
         return _Told(_End.WAITING, words)
+
+
+def authorization(token: str | None) -> dict[str, str]:
+    """Return the header that shows a token; one that no header can hold is refused, and not repeated."""
+    if token is None:
+        return {}
+    if not _TOKEN.fullmatch(token):
+        raise SettingError(
+            "the token must have letters, digits and - . _ ~ + / = alone; got another character, or nothing. Look for a "
+            "space or the end of a line at its end."
+        )
+    return {"Authorization": f"Bearer {token}"}
 
 
 def _problem(answer: Any) -> dict[str, str]:

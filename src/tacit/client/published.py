@@ -12,6 +12,7 @@ from typing import Any, Final
 from tacit._base.extras import require
 from tacit._base.files import written_whole
 from tacit._base.reading import LARGEST_EXPANDED, parse_json
+from tacit.client.outbox import authorization
 from tacit.collection.wire import MessageFormat
 from tacit.counts.provenance import check_plan
 from tacit.counts.tally import Tally
@@ -28,7 +29,7 @@ class PublishedSurvey:
         if not url.startswith(("https://", "http://")):
             raise SettingError(f"the address of a survey begins with https://; got {url!r}.")
         self.url: Final = url.rstrip("/")
-        self._headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+        self._headers = authorization(token)
 
     def plan(self, folder: Path) -> Plan:
         """Return the survey's plan, if its thresholds give its epsilon."""

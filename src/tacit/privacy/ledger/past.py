@@ -97,26 +97,11 @@ class Past:
 
     @classmethod
     def of(cls, connection: sqlite3.Connection, new: Priced | None = None) -> Past:
-        local = connection.execute(
-            "SELECT id, data_set, epsilon, private, spans_lines, tells_kinds, selection FROM randomization"
-        ).fetchall()
-        central = connection.execute(
-            "SELECT id, data_set, epsilon, rho, is_forever, spans_lines, unit, most, most_per_cell, window FROM spend"
-        )
         found = {OTHER_CLOCKS: Priced("", Guarantee(person_day=None))} | ({} if new is None else {NEW: new})
-        for number, data_set, epsilon, private, spans, tells, selection in local:
-            selected = tuple(json.loads(selection)[part] for part in SELECTION) if selection else ()
-            hidden = tuple(private.split(" and "))
-            own = Guarantee.of_reports(epsilon, hidden, tells_kinds=bool(tells), spans_lines=bool(spans))
-            found[False, number] = Priced(data_set, own, selection=selected)
-            # one event more on a day without reports would have been one report more; none there was replaced
-            silent = replace(own, replacement=_NOTHING, spans_lines=False)
-            found[False, -number] = Priced(data_set, silent, selection=selected)
-        for number, data_set, epsilon, rho, is_forever, spans, *unit in central:
-            found[True, number] = Priced.of_release(
-                data_set, Cost(epsilon, rho), unit_of(*unit), is_counter=bool(is_forever), spans_lines=bool(spans)
-            )
-        return cls(found)
+        try:
+            return cls(found | dict(_entries(connection)))
+        except (TacitError, ValueError, TypeError, LookupError):  # of a row that no ledger writes
+            raise sqlite3.DatabaseError("a row is damaged") from None
 
     @property
     def has_new(self) -> bool:
@@ -222,6 +207,30 @@ class Past:
     def _prices_of_events(self, past: Touched) -> tuple[Cost, ...]:
         together = self._on_a_day(past)
         return tuple(self.entries[entry].of_one_event(together) for entry, _ in past.entries)
+
+
+def _entries(connection: sqlite3.Connection) -> Iterator[tuple[Entry, Priced]]:
+    """Give all entries that a ledger has, with their prices."""
+    local = connection.execute(
+        "SELECT id, data_set, epsilon, private, spans_lines, tells_kinds, selection FROM randomization"
+    ).fetchall()
+    central = connection.execute(
+        "SELECT id, data_set, epsilon, rho, is_forever, spans_lines, unit, most, most_per_cell, window FROM spend"
+    )
+    for number, data_set, epsilon, private, spans, tells, selection in local:
+        selected = tuple(json.loads(selection)[part] for part in SELECTION) if selection else ()
+        hidden = tuple(private.split(" and "))
+        own = Guarantee.of_reports(epsilon, hidden, tells_kinds=bool(tells), spans_lines=bool(spans))
+        yield (False, number), Priced(data_set, own, selection=selected)
+        # one event more on a day without reports would have been one report more; none there was replaced
+        silent = replace(own, replacement=_NOTHING, spans_lines=False)
+        yield (False, -number), Priced(data_set, silent, selection=selected)
+    for number, data_set, epsilon, rho, is_forever, spans, *unit in central:
+        cost = Cost(epsilon, rho)
+        yield (
+            (True, number),
+            Priced.of_release(data_set, cost, unit_of(*unit), is_counter=bool(is_forever), spans_lines=bool(spans)),
+        )
 
 
 def _largest(costs: Iterable[Cost | None]) -> Cost | None:
