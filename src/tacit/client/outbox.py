@@ -190,8 +190,8 @@ def authorization(token: str | None) -> dict[str, str]:
         return {}
     if not _TOKEN.fullmatch(token):
         raise SettingError(
-            "the token must have letters, digits and - . _ ~ + / = alone; got another character, or nothing. Look for a "
-            "space or the end of a line at its end."
+            "the token must have letters, digits and - . _ ~ + / = alone; got another character, or nothing. Look for "
+            "a space or the end of a line at its end."
         )
     return {"Authorization": f"Bearer {token}"}
 
