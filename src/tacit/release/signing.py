@@ -49,7 +49,8 @@ def public_key(given: str | Path) -> str:
     words = str(given).strip().lower()
     if not _HEX.fullmatch(words):
         path = Path(given)
-        with reading(path, "a public key", "Give the .pub file, or its 64 digits.", missing=Remedy.MAKE_KEY):
+        asked = "Ask whoever publishes for it."
+        with reading(path, "a public key", "Give the .pub file, or its 64 digits.", missing=asked):
             words = read_document(path).decode("ascii").strip().lower()
             if not _HEX.fullmatch(words):
                 raise ValueError("no public key")
