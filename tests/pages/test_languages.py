@@ -21,7 +21,7 @@ from tacit._base.languages import (
     spoken,
 )
 from tacit.errors import SettingError
-from tacit.pages import make_page, make_statement_page
+from tacit.pages import make_page, make_statement_page, page
 from tacit.pages.words import ahead, counted, how_often, moment, number, period, plural, short_moment, span
 
 TEMPLATES = SOURCE / "pages" / "templates"
@@ -148,6 +148,40 @@ def test_numbers_days_and_shares_are_written_as_in_french():
             "lieux",
             "périodes de 6 heures",
         ]
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("Ornans", "d’Ornans"),
+        ("Évillers", "d’Évillers"),
+        ("Hérimoncourt", "d’Hérimoncourt"),
+        ("Yverdon", "d’Yverdon"),
+        ("Besançon", "de Besançon"),
+        ("Houtaud", "de Houtaud"),
+        ("Yaoundé", "de Yaoundé"),
+        ("11", "de 11"),
+    ],
+)
+def test_french_elides_before_names_that_begin_with_a_vowel_or_a_mute_h(name, said):
+    largest = (
+        "%(place)s has the largest estimate, but %(n)s other interval overlaps its own.",
+        "%(place)s has the largest estimate, but %(n)s other intervals overlap its own.",
+    )
+    with speaking("fr"):
+        for n in (1, 2):
+            assert f" est celle {said}, mais " in ngettext(*largest, n, n=n, place=name)
+        assert gettext("%(first)s to %(last)s", first=name, last="x") == f"{said} à x"
+    assert gettext("%(first)s to %(last)s", first=name, last="x") == f"{name} to x"
+
+
+def test_templates_elide_as_sentences_of_python_do_and_escape_what_they_are_given():
+    environment = page._templates()
+    asked = environment.from_string("{% trans %}{{ first }} to {{ last }}{% endtrans %}")
+    with speaking("fr"):
+        assert span("2018-04", "2018-06") == "d’avril 2018 à juin 2018"
+        assert asked.render(first="avril", last="<b>") == "d’avril à &lt;b&gt;"
+    assert asked.render(first="<i>", last="x") == "&lt;i&gt; to x"
 
 
 def test_sentences_of_files_are_told_again_with_their_values():
