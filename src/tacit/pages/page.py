@@ -53,7 +53,7 @@ from tacit.pages.words import (
 from tacit.release import Release
 
 if TYPE_CHECKING:
-    from jinja2 import Environment
+    from jinja2 import Environment, Template
 
 _NAMES_SHOWN: Final = 5  # of places far outside a map: a line of them
 
@@ -217,6 +217,16 @@ def write_page(path: str | Path, template: str, context: Mapping[str, Any]) -> P
     path = Path(path)
     write_whole(path, page.encode())
     return path
+
+
+def filled(template: str, context: Mapping[str, Any]) -> str:
+    """Return a template of another room as text, filled as those of this room are."""
+    return _compiled(template).render(context, language=spoken())
+
+
+@cache
+def _compiled(template: str) -> Template:
+    return _templates().from_string(template)
 
 
 def _said(sentence: str, /, **values: object) -> str:
