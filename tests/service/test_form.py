@@ -14,9 +14,12 @@ from playwright.sync_api import Page, sync_playwright
 from pages.leftovers import EVERYTHING, english_parts
 from service_worlds import collector, survey_of
 from tacit.collection.tallying import estimate_tally
+from tacit.collection.wire import MessageFormat
 from tacit.counts.query import answer
 from tacit.domain import Domain, KindAxis, PlaceAxis, TimeAxis
+from tacit.mechanisms.registry import plan_for
 from tacit.service.shelf import Outlet
+from tacit.service.survey import Survey
 
 NAMES = ("north", "south", "west", "Besançon")
 TIME = TimeAxis("2026-01-01", "day")
@@ -289,4 +292,19 @@ def test_a_form_that_reaches_nobody_takes_a_report_unless_its_own_note_forbids_i
                 page.unroute(address)
             page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
             page.locator("#status", has_text="Counted").wait_for()
+            page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
+            page.locator("#status", has_text=re.compile("^This device has reported")).wait_for()
         assert store.tally(survey).n_reports == 1
+
+
+@pytest.mark.browser
+@pytest.mark.slow
+def test_where_there_is_no_place_to_choose_none_is_named(chromium, tmp_path):
+    domain = Domain(TIME, PlaceAxis.everything(), KindAxis.of(["fire", "aid"]))
+    survey = Survey("visits", MessageFormat.of(plan_for(domain, epsilon=2.0, private=("kind",))), is_open=True)
+    with (
+        collector(f"sqlite:///{tmp_path / 'a.sqlite'}", tmp_path / "collected", survey) as (running, _store, _),
+        shown(chromium, form_of(running)) as (page, _, _sent),
+    ):
+        assert page.locator("label:visible").count() == 1
+        assert page.locator("#agreement").inner_text().endswith("Not hidden: current period.")

@@ -191,7 +191,8 @@ const percentAtMost = (share) => percent(Math.ceil(1000 * share * (1 - 1e-9)) / 
 /** Which parts of an answer everybody may see. */
 function publicWords(plan) {
   const nouns = { time: say("current period"), place: nounOf("place"), kind: nounOf("kind") };
-  const axes = Object.keys(nouns).filter((axis) => !plan.private.includes(axis) && (axis !== "kind" || plan.kinds));
+  const isChosen = { time: true, place: plan.places.length > 1, kind: plan.kinds };
+  const axes = Object.keys(nouns).filter((axis) => isChosen[axis] && !plan.private.includes(axis));
   if (!axes.length) return say("Everything is hidden, the time too.");
   const [last, ...before] = axes.map((axis) => nouns[axis]).reverse();
   const first = before.reverse().join(", ");
@@ -237,9 +238,11 @@ async function look(plan) {
   const sent = waiting().length ? await send() : "";
   const now = new Date();
   const refused = refusal(plan, now, null) || refusal(plan, now, await intake()); // what is noted here needs no network
-  if (isBusy || at("form").hidden) return;
-  at("send").disabled = Boolean(refused);
-  tell(sent, refused);
+  if (isBusy) return;
+  if (!at("form").hidden) {
+    at("send").disabled = Boolean(refused);
+    tell(sent, refused);
+  } else if (sent) tell(sent);
 }
 
 /** Report what is chosen, unless it would not be counted. Returns whether it would not. */
