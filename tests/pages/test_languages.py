@@ -22,9 +22,11 @@ from tacit._base.languages import (
 )
 from tacit.errors import SettingError
 from tacit.pages import make_page, make_statement_page
+from tacit.pages.page import filled
 from tacit.pages.words import ahead, counted, how_often, moment, number, period, plural, short_moment, span
 
 TEMPLATES = SOURCE / "pages" / "templates"
+FORM = SOURCE / "service" / "form"
 CATALOG = read_catalog((CATALOGS / "fr.po").read_text(encoding="utf-8"))
 SAID = {
     (f"{context}\x04" if context else "") + forms[0]: forms for found in messages().values() for context, forms in found
@@ -69,17 +71,17 @@ def test_french_is_set_as_french_is():
             assert '"' not in text, key
 
 
-def literal_html(name: str) -> str:
+def literal_html(path: Path) -> str:
     """What stands in a template outside of every expression, as one text."""
     environment = jinja2.Environment(extensions=["jinja2.ext.i18n"])
-    tree = environment.parse((TEMPLATES / name).read_text(encoding="utf-8"))
+    tree = environment.parse(path.read_text(encoding="utf-8"))
     return "\u25a1".join(node.data for node in tree.find_all(nodes.TemplateData))
 
 
-def plain_strings(name: str) -> list[str]:
+def plain_strings(path: Path) -> list[str]:
     """Strings of a template's expressions that read like words, but for those that are translated."""
     environment = jinja2.Environment(extensions=["jinja2.ext.i18n"])
-    tree = environment.parse((TEMPLATES / name).read_text(encoding="utf-8"))
+    tree = environment.parse(path.read_text(encoding="utf-8"))
     said = {
         id(value)
         for call in tree.find_all(nodes.Call)
@@ -90,26 +92,30 @@ def plain_strings(name: str) -> list[str]:
     return [node.value for node in found if re.search(r"[A-Za-z]{2,} [a-z]|^[A-Z][a-z]+$", node.value)]
 
 
-TEMPLATE_NAMES = sorted(path.name for path in TEMPLATES.glob("*.html"))
+TEMPLATE_PATHS = sorted([*TEMPLATES.glob("*.html"), *FORM.glob("*.html")])
+SCRIPT_PATHS = [
+    *(TEMPLATES / name for name in ("answers.js", "ask.js", "backtest.js", "figures.js", "forecast.js", "page.js")),
+    FORM / "form.js",
+]
 # names of formats, measures and mechanisms, and the line above the text that binds
 SAME_EVERYWHERE = {"CSV,", "RAPPOR", "MAE", "RMSE", "ε =", "The binding text, in English", "±"}
 
 
-@pytest.mark.parametrize("name", TEMPLATE_NAMES)
-def test_no_template_holds_words_of_its_own(name):
-    html = re.sub(r"<(code|style|script)\b.*?</\1>", "", literal_html(name), flags=re.DOTALL)
+@pytest.mark.parametrize("path", TEMPLATE_PATHS, ids=lambda path: path.name)
+def test_no_template_holds_words_of_its_own(path):
+    html = re.sub(r"<(code|style|script)\b.*?</\1>", "", literal_html(path), flags=re.DOTALL)
     html = re.sub(r"<meta[^>]*>", "", html)
     labels = re.findall(r'(?:aria-label|placeholder|title|alt)="([^"]*)"', html)
     texts = re.sub(r"<[^<>]*>", "\u25a1", html).split("\u25a1")
     left = {text.strip() for text in [*texts, *labels]} - SAME_EVERYWHERE
     # the rest of a tag that an expression parts, and a class that one ends, are no words
     assert [text for text in left if re.search(r"[A-Za-z]{2,}", text) and "=" not in text and text[-1] != "-"] == []
-    assert plain_strings(name) == []
+    assert plain_strings(path) == []
 
 
-@pytest.mark.parametrize("name", ["answers.js", "ask.js", "backtest.js", "figures.js", "forecast.js", "page.js"])
-def test_no_script_says_a_sentence_of_its_own(name):
-    script = re.sub(r"(?<!:)//[^\n]*", "", (TEMPLATES / name).read_text(encoding="utf-8"))
+@pytest.mark.parametrize("path", SCRIPT_PATHS, ids=lambda path: path.name)
+def test_no_script_says_a_sentence_of_its_own(path):
+    script = re.sub(r"(?<!:)//[^\n]*", "", path.read_text(encoding="utf-8"))
     script = re.sub(r'\bsay(?:Many)?\(\s*"(?:[^"\\]|\\.)*"(?:,\s*"(?:[^"\\]|\\.)*")?', "say(", script)
     found = re.findall(r'"([^"\\\n]*)"|`([^`\\\n]*)`', script)
     texts = [re.sub(r"\$\{[^}]*\}", "", text) for pair in found for text in pair]
@@ -148,6 +154,39 @@ def test_numbers_days_and_shares_are_written_as_in_french():
             "lieux",
             "périodes de 6 heures",
         ]
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("Ornans", "d’Ornans"),
+        ("Évillers", "d’Évillers"),
+        ("Hérimoncourt", "d’Hérimoncourt"),
+        ("Yverdon", "d’Yverdon"),
+        ("Besançon", "de Besançon"),
+        ("Houtaud", "de Houtaud"),
+        ("Yaoundé", "de Yaoundé"),
+        ("11", "de 11"),
+    ],
+)
+def test_french_elides_before_names_that_begin_with_a_vowel_or_a_mute_h(name, said):
+    largest = (
+        "%(place)s has the largest estimate, but %(n)s other interval overlaps its own.",
+        "%(place)s has the largest estimate, but %(n)s other intervals overlap its own.",
+    )
+    with speaking("fr"):
+        for n in (1, 2):
+            assert f" est celle {said}, mais " in ngettext(*largest, n, n=n, place=name)
+        assert gettext("%(first)s to %(last)s", first=name, last="x") == f"{said} à x"
+    assert gettext("%(first)s to %(last)s", first=name, last="x") == f"{name} to x"
+
+
+def test_templates_elide_as_sentences_of_python_do_and_escape_what_they_are_given():
+    asked = "{% trans %}{{ first }} to {{ last }}{% endtrans %}"
+    with speaking("fr"):
+        assert span("2018-04", "2018-06") == "d’avril 2018 à juin 2018"
+        assert filled(asked, {"first": "avril", "last": "<b>"}) == "d’avril à &lt;b&gt;"
+    assert filled(asked, {"first": "<i>", "last": "x"}) == "&lt;i&gt; to x"
 
 
 def test_sentences_of_files_are_told_again_with_their_values():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -10,10 +11,15 @@ import numpy as np
 import pytest
 from playwright.sync_api import Page, sync_playwright
 
+from pages.leftovers import EVERYTHING, english_parts
 from service_worlds import collector, survey_of
 from tacit.collection.tallying import estimate_tally
+from tacit.collection.wire import MessageFormat
 from tacit.counts.query import answer
 from tacit.domain import Domain, KindAxis, PlaceAxis, TimeAxis
+from tacit.mechanisms.registry import plan_for
+from tacit.service.shelf import Outlet
+from tacit.service.survey import Survey
 
 NAMES = ("north", "south", "west", "Besançon")
 TIME = TimeAxis("2026-01-01", "day")
@@ -95,7 +101,7 @@ def test_a_person_chooses_sends_and_sees_what_else_it_could_have_meant(chromium,
             page.locator("#status", has_text="Counted").wait_for()
             assert page.locator("#meanings li").count() == 13
             shares = [
-                float(text.rstrip(" %")) for text in page.locator("#meanings li span:last-child").all_inner_texts()
+                float(text.rstrip("%")) for text in page.locator("#meanings li span:last-child").all_inner_texts()
             ]
             assert shares == sorted(shares, reverse=True)
             assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
@@ -103,11 +109,8 @@ def test_a_person_chooses_sends_and_sees_what_else_it_could_have_meant(chromium,
             assert problems == []
             page.screenshot(path=tmp_path / "phone.png", full_page=True)
             page.reload()
-            page.wait_for_selector("#form:not([hidden])")
-            page.select_option("#place", "town 3")
-            page.select_option("#kind", "aid")
-            page.click("button")
-            page.locator("#status", has_text="already").wait_for()
+            page.locator("#status", has_text="already").wait_for()  # said before anything is chosen
+            assert page.locator("#send").is_disabled()
         assert store.tally(survey).n_reports == 1
 
 
@@ -135,16 +138,14 @@ def test_nothing_is_spent_without_a_valid_token_or_for_a_period_that_is_not_take
     with collector(f"sqlite:///{tmp_path / 'a.sqlite'}", tmp_path / "collected", survey) as (running, store, token):
         with shown(chromium, form_of(running)) as (page, _, sent):
             for link, words in (("#token=wrong", "not valid"), ("", "needs the link")):
-                page.goto(f"about:blank{link}")
+                page.evaluate("sessionStorage.clear()")
+                page.goto("about:blank")
                 page.goto(form_of(running) + link)
-                page.wait_for_selector("#form:not([hidden])")
-                page.select_option("#place", "west")
-                page.click("#send")
                 page.locator("#status", has_text=words).wait_for()
+                assert page.locator("#send").is_disabled()
                 assert page.evaluate("localStorage.getItem('tacit visits period')") is None
-            page.goto("about:blank")
-            page.goto(f"{form_of(running)}#token={token}")
-            page.wait_for_selector("#form:not([hidden])")
+            page.goto(f"{form_of(running)}#token={token}")  # the same page: another link in the same tab
+            page.wait_for_selector("#status[hidden] + #form:not([hidden])", state="attached")
             page.select_option("#place", "west")
             page.route("**/reports", lambda route: route.fulfill(status=403, body="{}"))
             page.click("#send")
@@ -154,11 +155,13 @@ def test_nothing_is_spent_without_a_valid_token_or_for_a_period_that_is_not_take
             page.reload()
             page.locator("#status", has_text="Counted").wait_for()
             assert store.tally(survey).n_reports == 1
-            store.close_periods(survey, survey.now(datetime.now(UTC)) + 1)
             page.evaluate("localStorage.removeItem('tacit visits period')")
+            page.reload()
+            page.wait_for_selector("#status[hidden] + #form:not([hidden])", state="attached")
+            store.close_periods(survey, survey.now(datetime.now(UTC)) + 1)
             page.select_option("#place", "west")
             page.click("#send")
-            page.locator("#status", has_text="no reports for this period").wait_for()
+            page.locator("#status", has_text="no reports for this period now. Nothing was randomized").wait_for()
             assert page.evaluate("localStorage.getItem('tacit visits period')") is None
         assert store.tally(survey).n_reports == 1
 
@@ -170,7 +173,7 @@ def test_what_was_garbled_on_the_device_stops_nothing_and_no_other_answer_takes_
     with collector(f"sqlite:///{tmp_path / 'a.sqlite'}", tmp_path / "collected", survey) as (running, store, _):
         with shown(chromium, form_of(running)) as (page, _, _sent):
             # e^2 / (e^2 + 3) is 71.124 %: a bound is rounded up
-            assert "at most 71.2 % sure" in page.locator("#agreement").inner_text()
+            assert "at most 71.2% sure" in page.locator("#agreement").inner_text()
             for garbled in ("[", '{"a": 1}', '["no digits"]'):
                 page.evaluate("text => localStorage.setItem('tacit visits waiting', text)", garbled)
                 page.reload()
@@ -188,3 +191,120 @@ def test_what_was_garbled_on_the_device_stops_nothing_and_no_other_answer_takes_
             page.reload()
             page.locator("#status", has_text="Counted").wait_for()
         assert store.tally(survey).n_reports == 1
+
+
+FRENCH = Outlet("month", True, title="Sorties <du> week-end", noun="sortie/sorties", language="fr")
+TOWNS = Domain(TIME, PlaceAxis.of(NAMES, level="town"), KindAxis.of(["feu", "secours"]))
+
+
+@pytest.mark.browser
+@pytest.mark.slow
+@pytest.mark.parametrize("width", [1280, 390])
+def test_the_form_says_what_is_asked_and_in_the_language_of_its_survey(chromium, tmp_path, width):
+    """The browser is set to English: nothing is guessed from the machine."""
+    survey = survey_of(TOWNS, is_open=True)
+    with (
+        collector(f"sqlite:///{tmp_path / 'a.sqlite'}", tmp_path / "collected", survey) as (running, store, _),
+        shown(chromium, form_of(running), width=width) as (page, problems, _sent),
+    ):
+        assert page.locator("h1").inner_text() == "Visits"
+        assert page.locator("label:visible").all_inner_texts()[0].startswith("Town")
+        assert "at most once per day" in page.locator("form").inner_text()
+        assert page.locator(".asked").count() == 0
+        page.screenshot(path=tmp_path / f"english-{width}.png", full_page=True)
+        store.shelf.set_outlet(survey, Outlet(title="Trips", noun="trip/trips"))
+        page.reload()
+        page.wait_for_selector("#form:not([hidden])")
+        assert page.title() == "Trips – Report without telling"
+        assert page.locator(".asked").inner_text() == "What is reported here: one trip."
+        store.shelf.set_outlet(survey, FRENCH)
+        page.reload()
+        page.wait_for_selector("#form:not([hidden])")
+        assert page.locator("html").get_attribute("lang") == "fr"
+        assert page.locator("h1").inner_text() == "Sorties <du> week-end"
+        assert page.locator(".asked").inner_text() == "Ce qui est signalé ici\u00a0: sortie."
+        assert page.locator("label:visible").all_inner_texts()[0].startswith("Commune")
+        assert page.locator("#place option").first.inner_text() == "Choisir…"
+        assert "Non caché\u00a0: période actuelle et type." in page.locator("#agreement").inner_text()
+        said = [page.evaluate(EVERYTHING)]
+        page.screenshot(path=tmp_path / f"french-{width}.png", full_page=True)
+        page.select_option("#place", "west")
+        page.select_option("#kind", "feu")
+        page.click("#send")
+        page.locator("#status", has_text="Votre rapport est compté.").wait_for()
+        assert "," in page.locator("#meanings li span:last-child").first.inner_text()
+        said.append(page.evaluate(EVERYTHING))
+        page.screenshot(path=tmp_path / f"french-sent-{width}.png", full_page=True)
+        page.reload()
+        page.locator("#status", has_text="Cet appareil a déjà répondu").wait_for()
+        said.append(page.evaluate(EVERYTHING))
+        page.goto(f"{form_of(running)}/page")
+        assert page.title() == "Rien n’est encore publié"
+        assert problems == ["Failed to load resource: the server responded with a status of 404 (Not Found)"]
+        assert [
+            part for part in english_parts() if any(re.search(rf"\b{re.escape(part)}", text) for text in said)
+        ] == []
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+@pytest.mark.browser
+@pytest.mark.slow
+def test_a_form_that_would_take_nothing_says_so_when_it_opens_and_takes_the_token_out_of_sight(chromium, tmp_path):
+    survey = survey_of(Domain(TIME, PlaceAxis.of(NAMES)))
+    with (
+        collector(f"sqlite:///{tmp_path / 'a.sqlite'}", tmp_path / "collected", survey) as (running, store, token),
+        shown(chromium, f"{form_of(running)}#token={token}") as (page, problems, sent),
+    ):
+        page.wait_for_selector("#status[hidden] + #form:not([hidden])", state="attached")
+        assert page.url == form_of(running)
+        assert page.evaluate("history.length") == 2  # about:blank and this page
+        page.reload()  # the tab has it still
+        page.wait_for_selector("#status[hidden] + #form:not([hidden])", state="attached")
+        assert page.locator("#send").is_enabled()
+        store.close_periods(survey, survey.now(datetime.now(UTC)) + 1)
+        page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
+        page.locator("#status", has_text="takes no reports for this period now.").wait_for()
+        assert page.locator("#send").is_disabled()
+        page.reload()
+        page.locator("#status", has_text="takes no reports for this period now.").wait_for()
+        assert page.locator("#send").is_disabled()
+        assert token.encode() not in b" ".join(sent)
+        assert problems == []
+
+
+@pytest.mark.browser
+@pytest.mark.slow
+def test_a_form_that_reaches_nobody_takes_a_report_unless_its_own_note_forbids_it(chromium, tmp_path):
+    survey = survey_of(Domain(TIME, PlaceAxis.of(NAMES)), is_open=True)
+    with collector(f"sqlite:///{tmp_path / 'a.sqlite'}", tmp_path / "collected", survey) as (running, store, _):
+        with shown(chromium, form_of(running)) as (page, _, _sent):
+            for address in ("**/intake", "**/reports"):
+                page.route(address, lambda route: route.abort())
+            page.reload()
+            page.select_option("#place", "west")
+            page.click("#send")
+            page.locator("#status", has_text="No connection. The report waits").wait_for()
+            page.reload()
+            page.locator("#status", has_text="waits on this device").wait_for()
+            page.locator("#status", has_text="This device has reported for this period already.").wait_for()
+            assert page.locator("#send").is_disabled()
+            for address in ("**/intake", "**/reports"):
+                page.unroute(address)
+            page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
+            page.locator("#status", has_text="Counted").wait_for()
+            page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
+            page.locator("#status", has_text=re.compile("^This device has reported")).wait_for()
+        assert store.tally(survey).n_reports == 1
+
+
+@pytest.mark.browser
+@pytest.mark.slow
+def test_where_there_is_no_place_to_choose_none_is_named(chromium, tmp_path):
+    domain = Domain(TIME, PlaceAxis.everything(), KindAxis.of(["fire", "aid"]))
+    survey = Survey("visits", MessageFormat.of(plan_for(domain, epsilon=2.0, private=("kind",))), is_open=True)
+    with (
+        collector(f"sqlite:///{tmp_path / 'a.sqlite'}", tmp_path / "collected", survey) as (running, _store, _),
+        shown(chromium, form_of(running)) as (page, _, _sent),
+    ):
+        assert page.locator("label:visible").count() == 1
+        assert page.locator("#agreement").inner_text().endswith("Not hidden: current period.")

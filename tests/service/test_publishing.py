@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import html
 import logging
@@ -347,7 +348,7 @@ def test_a_person_opens_a_page_that_is_not_public_with_a_form(world):
     for address in (page, "/surveys/visits/1"):
         asked = world.get(address, headers=person)
         assert (asked.status_code, asked.headers["content-type"]) == (401, "text/html; charset=utf-8")
-        assert "<form method=post action=page>" in asked.text
+        assert '<form method="post" action="page">' in asked.text
         assert "no-store" in asked.headers["cache-control"]
     token = world.reader["Authorization"].removeprefix("Bearer ")
     wrong = world.post(page, data={"token": "x" * 43}, headers=person)
@@ -382,6 +383,21 @@ def test_before_the_first_release_a_person_is_told_so(world):
     answer = world.get("/surveys/visits/page", headers=world.reader)
     assert (answer.status_code, answer.headers["content-type"]) == (404, "text/html; charset=utf-8")
     assert "Nothing is published yet" in answer.text
+
+
+def test_a_person_is_asked_for_the_token_in_the_language_of_the_survey(world):
+    person = {"Accept": "text/html,*/*;q=0.8"}
+    world.collector.store.shelf.set_outlet(SURVEY, Outlet(language="fr"))
+    asked = world.get("/surveys/visits/page", headers=person)
+    assert (asked.status_code, '<html lang="fr">' in asked.text) == (401, True)
+    assert "Les pages de cette enquête ne sont pas publiques." in asked.text
+    style = re.search("<style>(.*)</style>", asked.text)[1]
+    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    assert f"style-src 'sha256-{digest}'" in asked.headers["content-security-policy"]
+    wrong = world.post("/surveys/visits/page", data={"token": "x" * 43}, headers=person)
+    assert "Ce jeton n’ouvre pas les pages de cette enquête" in wrong.text
+    assert "token" not in re.sub("<[^>]*>|<style>.*</style>", "", wrong.text)
+    assert "Rien n’est encore publié" in world.get("/surveys/visits/page", headers=world.reader).text
 
 
 def test_a_collector_without_a_key_has_none_to_show(tmp_path):

@@ -30,6 +30,10 @@ _NUMBER: Final = re.compile(r"[\d.,]+%?")
 _PLACEHOLDER: Final = re.compile(r"%\((\w+)\)s")
 # French parts thousands by a narrow space that does not break, and sets a space before the sign of percent
 _FRENCH_SIGNS: Final = str.maketrans({",": "\u202f", ".": ",", "%": "\u00a0%"})
+_OF: Final = re.compile(r"\b([Dd])e %\((\w+)\)s")
+_ELIDED: Final = re.compile(r"[aàâæeéèêëiîïoôöœuùûü]|y[^aàâeéèêiïoôuû]|h[eéèêiîyô]", re.IGNORECASE)
+"""How names begin before which French writes "d’" for "de": a vowel or a mute h. Usage differs from name to name before
+ha, ho and hu, so these keep "de", and so does a y that sounds as in Yaoundé."""
 
 
 @contextmanager
@@ -89,12 +93,24 @@ def is_singular(number: float) -> bool:
 
 def gettext(sentence: str, /, **values: object) -> str:
     """Say a sentence with its values."""
-    return translated(sentence) % values
+    return elided(translated(sentence), values) % values
 
 
 def ngettext(one: str, many: str, number: float, /, **values: object) -> str:
     """Say the form of a sentence that fits a number, which stands among the values as it is to be read."""
-    return translated_by_number(one, many, number) % values
+    return elided(translated_by_number(one, many, number), values) % values
+
+
+def elided(sentence: str, values: Mapping[str, object]) -> str:
+    """Return a sentence whose values are not yet filled in, with "d’" for "de" where French elides before a value.
+
+    >>> with speaking("fr"):
+    ...     [elided("celle de %(place)s", {"place": name}) for name in ("Ornans", "Morteau")]
+    ['celle d’%(place)s', 'celle de %(place)s']
+    """
+    if spoken() == ENGLISH:
+        return sentence
+    return _OF.sub(lambda of: f"{of[1]}’%({of[2]})s" if _ELIDED.match(str(values[of[2]])) else of[0], sentence)
 
 
 def stored(sentence: str, /, **values: object) -> str:
@@ -111,7 +127,8 @@ def retold(sentence: str) -> str:
     """
     for pattern, form in _patterns(spoken()):
         if found := pattern.fullmatch(sentence):
-            return form % {name: retold(value) for name, value in found.groupdict().items()}
+            values = {name: retold(value) for name, value in found.groupdict().items()}
+            return elided(form, values) % values
     return figures(sentence) if _NUMBER.fullmatch(sentence) else sentence
 
 

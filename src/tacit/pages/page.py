@@ -12,6 +12,7 @@ from tacit._base.extras import require
 from tacit._base.files import write_whole
 from tacit._base.languages import (
     ENGLISH,
+    elided,
     figures,
     gettext,
     in_its_language,
@@ -52,7 +53,7 @@ from tacit.pages.words import (
 from tacit.release import Release
 
 if TYPE_CHECKING:
-    from jinja2 import Environment
+    from jinja2 import Environment, Template
 
 _NAMES_SHOWN: Final = 5  # of places far outside a map: a line of them
 
@@ -218,6 +219,31 @@ def write_page(path: str | Path, template: str, context: Mapping[str, Any]) -> P
     return path
 
 
+def filled(template: str, context: Mapping[str, Any]) -> str:
+    """Return a template of another room as text, filled as those of this room are."""
+    return _compiled(template).render(context, language=spoken())
+
+
+@cache
+def _compiled(template: str) -> Template:
+    return _templates().from_string(template)
+
+
+def _said(sentence: str, /, **values: object) -> str:
+    """Say a sentence of a template, its values escaped."""
+    return _escaped(elided(translated(sentence), values), values)
+
+
+def _said_by_number(one: str, many: str, number: float, /, **values: object) -> str:
+    """Say the form of a template's sentence that fits a number."""
+    return _escaped(elided(translated_by_number(one, many, number), values), {"num": number} | values)
+
+
+def _escaped(sentence: str, values: Mapping[str, object]) -> str:
+    said: str = require("markupsafe", extra="pages").Markup(sentence) % values
+    return said
+
+
 @cache
 def _templates() -> Environment:
     """Return the templates, each read and compiled once."""
@@ -230,8 +256,9 @@ def _templates() -> Environment:
         lstrip_blocks=True,
         extensions=["jinja2.ext.i18n"],
     )
-    # of the extension, which has no types
-    environment.install_gettext_callables(translated, translated_by_number, newstyle=True)  # type: ignore[attr-defined]
+    # of the extension, which has no types. It would fill in values itself; what stands before them depends on them
+    environment.newstyle_gettext = True  # type: ignore[attr-defined]
+    environment.globals |= {"gettext": _said, "ngettext": _said_by_number}
     environment.filters |= {
         "level_noun": level_noun,
         "number": number,

@@ -33,21 +33,18 @@ from tacit.service.mixing import close_due
 from tacit.service.openapi import document
 from tacit.service.operator import Operator
 from tacit.service.outlet import Outlets
-from tacit.service.parts import Parts
+from tacit.service.parts import Parts, page_answer
 from tacit.service.publishing import Publisher
 from tacit.service.reading import Reading
 from tacit.service.refusals import Reason, Refused, problem, reason_of
 from tacit.service.settings import Settings
 from tacit.service.store import Store
 from tacit.service.survey import Survey
+from tacit.service.wording import FORM_FOLDER, form_page
 
 MESSAGE_TYPE: Final = "application/vnd.tacit.message"
-_NO_RESULTS: Final = b"<!-- results -->"
-_RESULTS: Final = '<p class="results"><a href="{}">See what was published</a></p>'
 _FORM: Final = Parts(
-    Path(__file__).parent / "form",
-    ("form.html", "form.css", "form.js"),
-    {"client.mjs": Path(collection.__file__).parent / "browser_client.mjs"},
+    FORM_FOLDER, ("form.css", "form.js"), {"client.mjs": Path(collection.__file__).parent / "browser_client.mjs"}
 )
 
 
@@ -100,12 +97,14 @@ class Collector:
         return in_json(answer | ends | labels, headers={"Cache-Control": "no-store"})
 
     async def form(self, request: Request) -> Response:
-        """The form of a survey, or one of its parts; it randomizes in the browser."""
-        name = request.path_params.get("part", "form.html")
-        survey = await self.access.survey(request) if "survey" in request.path_params else None
-        address = None if survey is None else await self.outlets.link(survey)
-        replaced = {} if address is None else {_NO_RESULTS: _RESULTS.format(address).encode()}
-        return await run_in_threadpool(_FORM.answer, name, replaced=replaced)
+        """The form of a survey, in its words; it randomizes in the browser."""
+        survey = await self.access.survey(request)
+        outlet, address = await self.outlets.shown(survey)
+        return page_answer(await run_in_threadpool(form_page, survey, outlet, address))
+
+    async def form_part(self, request: Request) -> Response:
+        """A script or the styles of the form."""
+        return await run_in_threadpool(_FORM.answer, request.path_params["part"])
 
     async def reports(self, request: Request) -> Response:
         """Count a message, or one report."""
@@ -196,7 +195,7 @@ def make_app(collector: Collector) -> Starlette:
         *collector.outlets.routes(),
         Route("/openapi.json", collector.openapi),
         Route("/surveys/{survey}", collector.form),
-        Route("/form/{part}", collector.form),
+        Route("/form/{part}", collector.form_part),
         Route(f"{one}/plan", collector.plan),
         Route(f"{one}/intake", collector.intake),
     ]

@@ -15,21 +15,17 @@ from urllib.parse import parse_qs
 from starlette.requests import Request
 from starlette.responses import Response
 
+from tacit._base.languages import message
+from tacit.service.wording import page_of
+
 COOKIE: Final = "tacit-read"
 _AT_HOME: Final = ("localhost", "127.0.0.1", "::1")  # where browsers keep no cookie for TLS alone, as there is none
 _STYLE: Final = (
     "body{font:1rem/1.5 system-ui,sans-serif;max-width:30rem;margin:3rem auto;padding:0 1rem}"
     "input,button{font:inherit;padding:.5rem;box-sizing:border-box;width:100%;margin:.25rem 0}"
 )
-_FORM: Final = (
-    "<!doctype html><html lang=en><meta charset=utf-8><meta name=viewport content='width=device-width'>"
-    "<title>A token is needed</title><style>{style}</style><h1>A token is needed</h1>"
-    "<p role=status>{said}</p><form method=post action=page><label>Token to read "
-    "<input type=password name=token required autocomplete=off autofocus></label><button>Open the page</button></form>"
-    "<p>The token stays in this browser until you close it. Ask whoever runs the survey for one.</p>"
-)
-ASKED: Final = "This survey's pages are not public."
-WRONG: Final = "This token does not open this survey's pages, or was taken back."
+ASKED: Final = message("This survey's pages are not public.")
+WRONG: Final = message("This token does not open this survey's pages, or was taken back.")
 
 
 def wants_page(request: Request) -> bool:
@@ -37,8 +33,8 @@ def wants_page(request: Request) -> bool:
     return "text/html" in request.headers.get("accept", "")
 
 
-def form(said: str, status: int) -> Response:
-    """Return the page that asks for the token."""
+def form(said: str, status: int, language: str) -> Response:
+    """Return the page that asks for the token, in a language; ``said`` is a sentence of the catalogs."""
     digest = base64.b64encode(hashlib.sha256(_STYLE.encode()).digest()).decode()
     policy = f"default-src 'none'; style-src 'sha256-{digest}'; form-action 'self'; base-uri 'none'"
     headers = {
@@ -47,7 +43,7 @@ def form(said: str, status: int) -> Response:
         "Cache-Control": "no-store",
         "WWW-Authenticate": "Bearer",
     }
-    return Response(_FORM.format(style=_STYLE, said=said), status, headers, "text/html")
+    return Response(page_of("token.html", language, style=_STYLE, said=said), status, headers, "text/html")
 
 
 def token_in(body: bytes) -> str:

@@ -22,16 +22,12 @@ from tacit.service.shelf import Outlet, Published
 from tacit.service.store import Store
 from tacit.service.survey import Survey
 from tacit.service.tokens import Scope
+from tacit.service.wording import page_of
 
 PARQUET: Final = "application/vnd.apache.parquet"
 _MOST_DIGITS: Final = 9  # of a number in an address: the store's whole numbers have 31 bits
 _FOREVER: Final = "max-age=31536000, immutable"  # a year, the longest that is asked for: a release never changes
 _NEWEST: Final = "no-cache"  # keep it, but ask whether there is a newer one
-_NOTHING_YET: Final = (
-    "<!doctype html><html lang=en><meta charset=utf-8><meta name=viewport content='width=device-width'>"
-    "<title>Nothing is published yet</title><h1>Nothing is published yet</h1>"
-    "<p>Counts appear here when the first release is made.</p>"
-)
 
 
 class Outlets:
@@ -74,7 +70,7 @@ class Outlets:
         try:
             survey, outlet = await self._readable(request)
         except Refused as refused:
-            return _asked(request, refused)
+            return await self._asked(request, refused)
         found = await self._found(request, survey)
         return await self._file(request, survey, found, "text/html", _cached(found.page, _FOREVER, outlet))
 
@@ -89,14 +85,15 @@ class Outlets:
         try:
             survey, outlet = await self._readable(request)
         except Refused as refused:
-            return _asked(request, refused)
+            return await self._asked(request, refused)
         found = await run_in_threadpool(self.store.shelf.newest, survey)
         if found is None:
             headers = {
                 "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
                 "Cache-Control": _NEWEST,
             }
-            return Response(_NOTHING_YET, 404, headers, "text/html")
+            page = await run_in_threadpool(page_of, "nothing_yet.html", outlet.language)
+            return Response(page, 404, headers, "text/html")
         return await self._file(request, survey, found, "text/html", _cached(found.page, _NEWEST, outlet))
 
     async def let_in(self, request: Request) -> Response:
@@ -106,7 +103,7 @@ class Outlets:
         try:
             await self.access.check_token(request, Scope.READ, survey.id, kept=token)
         except Refused as refused:
-            return _asked(request, refused)
+            return await self._asked(request, refused)
         return letting_in.opened(request, token)
 
     async def key(self, request: Request) -> Response:
@@ -115,12 +112,12 @@ class Outlets:
             raise Refused(Reason.UNKNOWN, "releases of this collector are not signed.")
         return in_json({"algorithm": "Ed25519", "key": self.publisher.key.public})
 
-    async def link(self, survey: Survey) -> str | None:
-        """The address of a survey's page as its form sees it, for whoever needs no token to open it."""
+    async def shown(self, survey: Survey) -> tuple[Outlet, str | None]:
+        """How a survey is published, and the address of its page as its form sees it, if that needs no token."""
 
-        def found() -> str | None:
-            is_public = self.store.shelf.outlet(survey).is_public
-            return f"{survey.id}/page" if is_public and self.store.shelf.newest(survey) else None
+        def found() -> tuple[Outlet, str | None]:
+            outlet = self.store.shelf.outlet(survey)
+            return outlet, f"{survey.id}/page" if outlet.is_public and self.store.shelf.newest(survey) else None
 
         return await run_in_threadpool(found)
 
@@ -132,6 +129,14 @@ class Outlets:
             kept = request.cookies.get(letting_in.COOKIE)
             await self.access.check_token(request, Scope.READ, survey.id, kept=kept)
         return survey, outlet
+
+    async def _asked(self, request: Request, refused: Refused) -> Response:
+        """Ask a person for the token, in the survey's language; a program is refused in its own words."""
+        if refused.reason not in (Reason.NO_TOKEN, Reason.NO_RIGHT) or not letting_in.wants_page(request):
+            raise refused
+        outlet = await run_in_threadpool(self.store.shelf.outlet, await self.access.survey(request))
+        said = letting_in.ASKED if refused.reason is Reason.NO_TOKEN else letting_in.WRONG
+        return await run_in_threadpool(letting_in.form, said, STATUS[refused.reason], outlet.language)
 
     async def _found(self, request: Request, survey: Survey) -> Published:
         found = await run_in_threadpool(self.store.shelf.find, survey, number_of(request.path_params["number"]))
@@ -159,14 +164,6 @@ def number_of(text: str) -> int:
     if not (text.isascii() and text.isdecimal() and len(text) <= _MOST_DIGITS):
         raise Refused(Reason.UNKNOWN, "there is nothing of this number.")
     return int(text)
-
-
-def _asked(request: Request, refused: Refused) -> Response:
-    """Ask a person for the token; a program is refused in its own words."""
-    if refused.reason not in (Reason.NO_TOKEN, Reason.NO_RIGHT) or not letting_in.wants_page(request):
-        raise refused
-    said = letting_in.ASKED if refused.reason is Reason.NO_TOKEN else letting_in.WRONG
-    return letting_in.form(said, STATUS[refused.reason])
 
 
 def _cached(digest: bytes, how_long: str, outlet: Outlet) -> dict[str, str]:

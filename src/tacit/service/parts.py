@@ -16,6 +16,11 @@ POLICY: Final = (
     "frame-ancestors 'none'"
 )
 """A page loads its own parts, speaks to its own collector, and is shown in no other page."""
+_HEADERS: Final = {
+    "Content-Security-Policy": POLICY,
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+}
 _KINDS: Final = {
     ".html": "text/html",
     ".css": "text/css",
@@ -30,17 +35,14 @@ class Parts:
     def __init__(self, folder: Path, names: Sequence[str], others: Mapping[str, Path] = MappingProxyType({})) -> None:
         self._files = {name: folder / name for name in names} | dict(others)
 
-    def answer(self, name: str, *, replaced: Mapping[bytes, bytes] = MappingProxyType({})) -> Response:
-        """Return a part, with words of it ``replaced``; no other file can be asked for."""
+    def answer(self, name: str) -> Response:
+        """Return a part; no other file can be asked for."""
         if name not in self._files:
             raise Refused(Reason.UNKNOWN, "there is nothing at this address.")
         path = self._files[name]
-        headers = {
-            "Content-Security-Policy": POLICY,
-            "Referrer-Policy": "no-referrer",
-            "X-Content-Type-Options": "nosniff",
-        }
-        content = path.read_bytes()
-        for words, others in replaced.items():
-            content = content.replace(words, others)
-        return Response(content, media_type=_KINDS[path.suffix], headers=headers)
+        return Response(path.read_bytes(), media_type=_KINDS[path.suffix], headers=_HEADERS)
+
+
+def page_answer(page: str) -> Response:
+    """Return a page that was filled in, which loads its parts as any other does."""
+    return Response(page, media_type="text/html", headers=_HEADERS)

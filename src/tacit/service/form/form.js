@@ -1,33 +1,63 @@
 // The form of a survey: randomizes what is chosen on the device, shows what is sent, and sends it until it is counted.
 // What is chosen is kept nowhere. Kept are, for this survey: the agreed plan, the period of the last report, the memo of
-// a mechanism that remembers, and messages that nobody has acknowledged yet.
+// a mechanism that remembers, and messages that nobody has acknowledged yet; until the tab is closed, the link's token.
 
 import { DeviceMemo, encodeMessage, isRepeated, readPlan } from "./client.mjs";
 
 const SHOWN = 12; // answers listed; the others are summed up in a line
 const survey = location.pathname.split("/").pop();
 const address = `../v1/surveys/${survey}`; // seen from this page, wherever a proxy puts it
-const token = new URLSearchParams(location.hash.slice(1)).get("token"); // behind the #: it is in no request's address
 const at = (id) => document.getElementById(id);
+
+// Sentences: in English as they stand, in another language from the catalog that the page holds, one form or two
+const language = document.documentElement.lang;
+const catalog = at("messages") ? JSON.parse(at("messages").textContent) : {};
+const filled = (sentence, values) => sentence.replace(/%\((\w+)\)s/g, (_, name) => values[name]);
+const say = (sentence, values = {}) => filled((catalog[sentence] ?? [sentence])[0], values);
+const sayMany = (one, many, n, values) => {
+  const forms = catalog[one] ?? [one, many];
+  return filled(forms[new Intl.PluralRules(language).select(n) === "one" ? 0 : 1], values);
+};
+const number = (value, digits = 0) => value.toLocaleString(language, { maximumFractionDigits: digits });
+const percent = (share) => share.toLocaleString(language, { style: "percent", minimumFractionDigits: 1 });
+
+const TOKEN = `tacit ${survey} token`;
+
+/** The token of the link: behind the #, so that it is in no request's address. Neither the history nor the screen keeps it. */
+function takeToken() {
+  const given = new URLSearchParams(location.hash.slice(1)).get("token");
+  if (given !== null) sessionStorage.setItem(TOKEN, given);
+  if (location.hash) history.replaceState(null, "", location.pathname);
+  return sessionStorage.getItem(TOKEN);
+}
+
+const token = takeToken();
+addEventListener("hashchange", () => {
+  takeToken(); // another link, opened in the same tab
+  location.reload();
+});
+
 const kept = {
   load: (name) => localStorage.getItem(`tacit ${survey} ${name}`),
   save: (name, text) => localStorage.setItem(`tacit ${survey} ${name}`, text),
 };
 
-function say(words = "") {
-  const lost = isLost ? "A report that waited on this device was damaged, and is lost." : "";
+function tell(...words) {
+  const lost = isLost ? say("A report that waited on this device was damaged, and is lost.") : "";
   isLost = false;
-  at("status").hidden = false;
-  at("status").textContent = [lost, words].filter(Boolean).join(" ");
+  at("status").textContent = [lost, ...words].filter(Boolean).join(" ");
+  at("status").hidden = !at("status").textContent;
+  at("status").scrollIntoView({ block: "nearest" });
 }
 
 /** The plan that this device agreed to; another one under the same name is refused. */
 async function agreedPlan() {
-  const text = await (await fetch(`${address}/plan`)).text();
-  const plan = readPlan(text);
+  const answer = await fetch(`${address}/plan`).catch(() => null);
+  if (answer === null) throw new Error(say("No connection. Open this page again when there is one."));
+  const plan = readPlan(await answer.text());
   const before = kept.load("plan");
   if (before !== null && before !== plan.fingerprint) {
-    throw new Error("The survey's plan is not the one that this device agreed to. Nothing is sent.");
+    throw new Error(say("The survey's plan is not the one that this device agreed to. Nothing is sent."));
   }
   kept.save("plan", plan.fingerprint);
   return plan;
@@ -53,22 +83,28 @@ export async function intake() {
 }
 
 const NO_ACCESS = {
-  "no-token": "This survey needs the link with a token that you were given. Nothing was randomized or sent.",
-  "no-right": "The token in this link is not valid for this survey. Ask for a new link. Nothing was randomized or sent.",
+  "no-token": say("This survey needs the link with a token that you were given."),
+  "no-right": say("The token in this link is not valid for this survey. Ask for a new link."),
 };
 
 const periodOf = (plan, event) => (plan.private.includes("time") ? 0 : plan.time.bin(event.time));
 
-/** Refuse a report that the collector would refuse, before anything is spent. Unreached, it may wait. */
-export function check(plan, event, taken) {
-  if (taken === null) return;
-  if (taken.access !== "allowed") throw new Error(NO_ACCESS[taken.access] ?? NO_ACCESS["no-right"]);
-  if (taken.plan !== plan.fingerprint) throw new Error("The survey's plan has changed. Nothing was randomized or sent.");
-  if (taken.is_simulation) throw new Error("This survey takes simulated reports alone. Nothing was randomized or sent.");
-  const period = periodOf(plan, event);
-  if (taken.first === null || period < taken.first || period > taken.last) {
-    throw new Error("The survey takes no reports for this period now. Nothing was randomized or sent.");
+/** Why no report of this moment would be counted, in a sentence; nothing if it would. Unreached, it may wait. */
+export function refusal(plan, time, taken) {
+  let period;
+  try {
+    period = periodOf(plan, { time });
+  } catch {
+    return say("The survey takes no reports for this period now."); // before its first or after its last
   }
+  const spent = kept.load("period");
+  if (spent !== null && Number(spent) >= period) return say("This device has reported for this period already.");
+  if (taken === null) return "";
+  if (taken.access !== "allowed") return NO_ACCESS[taken.access] ?? NO_ACCESS["no-right"];
+  if (taken.plan !== plan.fingerprint) return say("The survey's plan has changed.");
+  if (taken.is_simulation) return say("This survey takes simulated reports alone.");
+  const isTaken = taken.first !== null && period >= taken.first && period <= taken.last;
+  return isTaken ? "" : say("The survey takes no reports for this period now.");
 }
 
 /** Make one report of what was chosen, at most one in a period. */
@@ -76,7 +112,7 @@ export function report(plan, event) {
   const { bin } = plan.locate(event);
   const period = periodOf(plan, event);
   const spent = kept.load("period");
-  if (spent !== null && Number(spent) >= period) throw new Error("This device has reported for this period already.");
+  if (spent !== null && Number(spent) >= period) throw new Error(say("This device has reported for this period already."));
   const before = waiting();
   kept.save("period", String(period));
   const batch = isRepeated(plan.mechanism) ? plan.randomizeFrom(memoOf(plan), event) : plan.randomize([event]);
@@ -119,62 +155,109 @@ export async function send() {
       ({ answer, isCounted, problem } = await post(hex));
       if (problem?.type?.endsWith(":damaged")) ({ answer, isCounted, problem } = await post(hex)); // changed on its way
     } catch {
-      return "No connection. The report waits on this device and is sent when you open this page again.";
+      return say("No connection. The report waits on this device and is sent when you open this page again.");
     }
     if ([408, 425, 429, 500, 502, 503, 504].includes(answer.status)) {
-      return "The collector is busy. The report waits on this device and is sent when you open this page again.";
+      return say("The collector is busy. The report waits on this device and is sent when you open this page again.");
     }
     if ([401, 403, 407].includes(answer.status)) {
-      return "The token in this link is not valid. The report waits on this device: open a new link of this survey.";
+      return say("The token in this link is not valid. The report waits on this device: open a new link of this survey.");
     }
     if (!isCounted && !problem?.type?.startsWith("urn:tacit:problem:")) {
-      return "Something else than the collector answered. The report waits on this device and is sent when you open this page again.";
+      return say("Something else than the collector answered. The report waits on this device and is sent when you open this page again.");
     }
     kept.save("waiting", JSON.stringify(waiting().filter((one) => one !== hex)));
-    if (!isCounted) return `Not counted: ${problem.detail}`;
+    if (!isCounted) return notCounted(problem);
   }
-  return "Counted. Thank you.";
+  return say("Counted. Thank you.");
+}
+
+/** What the collector refuses for good; its own words are English, and stand for what hardly ever happens. */
+function notCounted(problem) {
+  const isOver = ["early", "late", "closed"].some((reason) => problem.type.endsWith(`:${reason}`));
+  if (isOver) return say("Not counted: the survey takes no reports for that period any more.");
+  return say("Not counted: %(detail)s", { detail: problem.detail });
 }
 
 /** Nothing is chosen beforehand where there is a choice: whoever just taps the button would report the first name. */
 function options(select, names) {
-  const none = names.length > 1 ? [new Option("Choose…", "")] : [];
+  const none = names.length > 1 ? [new Option(say("Choose…"), "")] : [];
   select.replaceChildren(...none, ...names.map((name) => new Option(name, name)));
 }
 
 /** A bound on a share in percent, rounded up as tacit plan does; the last digits of a float are not worth more. */
-const percentAtMost = (share) => (Math.ceil(1000 * share * (1 - 1e-9)) / 10).toFixed(1);
+const percentAtMost = (share) => percent(Math.ceil(1000 * share * (1 - 1e-9)) / 1000);
 
 /** Which parts of an answer everybody may see. */
 function publicWords(plan) {
-  const axes = ["time", "place", ...(plan.kinds ? ["kind"] : [])].filter((axis) => !plan.private.includes(axis));
-  const named = axes.map((axis) => (axis === "time" ? "the period of now" : `the ${axis}`)).join(" and ");
-  return named ? `Not hidden: ${named}.` : "Everything is hidden, the time too.";
+  const nouns = { time: say("current period"), place: nounOf("place"), kind: nounOf("kind") };
+  const isChosen = { time: true, place: plan.places.length > 1, kind: plan.kinds };
+  const axes = Object.keys(nouns).filter((axis) => isChosen[axis] && !plan.private.includes(axis));
+  if (!axes.length) return say("Everything is hidden, the time too.");
+  const [last, ...before] = axes.map((axis) => nouns[axis]).reverse();
+  const first = before.reverse().join(", ");
+  return say("Not hidden: %(parts)s.", { parts: first ? say("%(first)s and %(last)s", { first, last }) : last });
 }
+
+/** What the survey calls a place or a kind, as it stands inside a sentence. */
+const nounOf = (axis) => at(`${axis}-noun`).dataset.noun;
 
 function show(plan, made) {
   at("sent").hidden = false;
-  at("public").textContent = `A message of ${made.message.length} bytes, with this report in it. ${publicWords(plan)}`;
+  const n = made.message.length;
+  const size = say("A message of %(n)s bytes, with this report in it.", { n: number(n) }); // a checksum alone has eight
+  at("public").textContent = `${size} ${publicWords(plan)}`;
   at("bytes").textContent = hexOf(made.report);
   const meanings = plan.meanings(made.report).sort((a, b) => b.share - a.share);
   const rows = meanings.slice(0, SHOWN).map(({ value, share }) => {
     const row = document.createElement("li");
-    const [name, meter, percent] = ["span", "meter", "span"].map((tag) => document.createElement(tag));
-    name.textContent = [value.place, value.kind].filter(Boolean).join(", ") || `period ${value.time}`;
+    const [name, meter, likely] = ["span", "meter", "span"].map((tag) => document.createElement(tag));
+    name.textContent = [value.place, value.kind].filter(Boolean).join(", ") || say("period %(n)s", { n: value.time });
     meter.value = share;
     meter.max = meanings[0].share;
-    percent.textContent = `${(100 * share).toFixed(1)} %`;
-    row.append(name, meter, percent);
+    likely.textContent = percent(share);
+    row.append(name, meter, likely);
     return row;
   });
   if (meanings.length > SHOWN) {
     const rest = document.createElement("li");
     rest.className = "rest";
     const share = meanings.slice(SHOWN).reduce((sum, one) => sum + one.share, 0);
-    rest.textContent = `and ${meanings.length - SHOWN} others, together ${(100 * share).toFixed(1)} %`;
+    const [others, together] = [meanings.length - SHOWN, percent(share)];
+    const values = { n: number(others), share: together };
+    rest.textContent = sayMany("and %(n)s other, %(share)s", "and %(n)s others, together %(share)s", others, values);
     rows.push(rest);
   }
   at("meanings").replaceChildren(...rows);
+}
+
+let isBusy = false; // while a report is made and sent
+
+/** Send what waits, and say at once if no report would be counted now, before anything is chosen. */
+async function look(plan) {
+  const sent = waiting().length ? await send() : "";
+  const now = new Date();
+  const refused = refusal(plan, now, null) || refusal(plan, now, await intake()); // what is noted here needs no network
+  if (isBusy) return;
+  if (!at("form").hidden) {
+    at("send").disabled = Boolean(refused);
+    tell(sent, refused);
+  } else if (sent) tell(sent);
+}
+
+/** Report what is chosen, unless it would not be counted. Returns whether it would not. */
+async function submit(plan) {
+  const event = { time: new Date(), place: at("place").value, ...(plan.kinds ? { kind: at("kind").value } : {}) };
+  const refused = refusal(plan, event.time, await intake());
+  if (refused) {
+    tell(refused, say("Nothing was randomized or sent."));
+    return true;
+  }
+  const made = report(plan, event);
+  at("form").hidden = true;
+  show(plan, made);
+  tell(await send());
+  return false;
 }
 
 async function start() {
@@ -186,27 +269,27 @@ async function start() {
   at("kind").required = Boolean(plan.kinds);
   const n = plan.nPrivate;
   const most = Math.exp(plan.epsilon) / (Math.exp(plan.epsilon) + n - 1);
-  at("agreement").textContent =
-    `Epsilon ${plan.epsilon}: whoever thought all ${n} answers equally likely can be at most ` +
-    `${percentAtMost(most)} % sure of yours afterwards. ${publicWords(plan)}`;
-  at("form").hidden = false;
-  at("form").addEventListener("submit", async (submitted) => {
-    submitted.preventDefault();
-    at("send").disabled = true; // asking takes a moment, in which nothing is sent twice
+  const values = { epsilon: number(plan.epsilon, 20), n: number(n), share: percentAtMost(most) };
+  const sure = say(
+    "Epsilon %(epsilon)s: whoever thought all %(n)s answers equally likely can be at most %(share)s sure of yours afterwards.",
+    values,
+  );
+  at("agreement").textContent = `${sure} ${publicWords(plan)}`;
+  at("form").addEventListener("submit", async (pressed) => {
+    pressed.preventDefault();
+    isBusy = at("send").disabled = true; // asking takes a moment, in which nothing is sent twice
     try {
-      const event = { time: new Date(), place: at("place").value, ...(plan.kinds ? { kind: at("kind").value } : {}) };
-      check(plan, event, await intake());
-      const made = report(plan, event);
-      at("form").hidden = true;
-      show(plan, made);
-      say(await send());
+      at("send").disabled = await submit(plan);
     } catch (problem) {
-      say(problem.message);
+      tell(problem.message);
+      at("send").disabled = false;
     }
-    at("send").disabled = false;
+    isBusy = false;
   });
-  if (waiting().length) say(await send());
-  else if (isLost) say();
+  // a page that was left open looks again: another period may have begun
+  document.addEventListener("visibilitychange", () => document.hidden || isBusy || look(plan));
+  at("form").hidden = false;
+  await look(plan);
 }
 
-start().catch((problem) => say(problem.message));
+start().catch((problem) => tell(problem.message));
