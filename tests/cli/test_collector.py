@@ -99,6 +99,21 @@ def test_a_store_that_is_not_there_is_a_wrong_name(tacit, tmp_path):
     assert not (tmp_path / "none.sqlite").exists()
 
 
+def test_a_start_with_an_administrators_token_that_was_taken_back_is_refused_and_makes_nothing(tacit, plan, tmp_path):
+    (tmp_path / "token").write_text("t" * 40)
+    (tmp_path / "tacit.toml").write_text('admin_token_file = "token"\nstore = "sqlite:///collector.sqlite"\n')
+    store = Store(STORE)
+    store.tokens.configure_admin("t" * 40)
+    store.close()
+    revoked = tacit("collector", "revoke", "configured")
+    assert "is taken back." in revoked.out
+    assert "Write a new token" in revoked.out
+    ran = tacit("serve", plan, "--config", "tacit.toml")
+    assert (ran.code, "admin_token was taken back. Write a new token" in ran.err) == (2, True), ran.err
+    assert "t" * 40 not in ran.out + ran.err
+    assert "visits" not in tacit("collector", "surveys").out
+
+
 def test_a_backup_is_made_and_restored(tacit, plan):
     tacit("collector", "survey", plan, "--survey", "visits")
     assert tacit("collector", "backup", "kept").out == "kept: 3 rows and 0 files.\n"

@@ -129,10 +129,16 @@ def revoke(
 
     Example: [bold]tacit collector revoke station-3[/bold]
     """
+    from tacit.service.tokens import CONFIGURED
+
     with _opened(config, store) as (kept, _):
         if not kept.tokens.revoke(name):
             raise SettingError(f"there is no token {name}. List them: tacit collector tokens")
         console.say(f"Token {name} is taken back.")
+        if name == CONFIGURED:
+            console.say(
+                "Write a new token to the file or variable of admin_token: a server does not start with this one."
+            )
 
 
 @app.command("backup", no_args_is_help=True)
