@@ -69,6 +69,10 @@ class Settings:
         metadata=_about("A token for the administrator; another one here replaces it.", is_secret=True),
     )
     most_bytes: int = field(default=16 << 20, metadata=_about("Bytes of one message.", least=1024, most=1 << 30))
+    body_seconds: float = field(
+        default=60.0,
+        metadata=_about("Seconds in which all of a message must come; a slower one is refused.", least=1, most=3600),
+    )
     per_second: float = field(
         default=1000.0,
         metadata=_about("Messages a second of one token, or of an open survey.", least=0.1, most=1e9),
