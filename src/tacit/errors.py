@@ -74,7 +74,7 @@ class Remedy(Enum):
     HIDE_THE_SAME = "Use a plan that hides the same; again=True does not help here."
     KEEP_SUPPRESSED = "Make it again with Rules.parse(..., keep_suppressed=True)."
     KEEP_TO_NEW_DAYS = "Keep to the new days; again=True does not help here."
-    KEEP_TO_TAKEN = "Keep to those that are taken; its operator decides how late reports may come."
+    KEEP_TO_TAKEN = "Keep to those that are taken. A period that is closed stays closed."
     LEAVE_OUT_REVISES = "Leave out revises."
     LEAVE_OUT_TOWNS = "Leave towns out."
     LEAVE_OUT_USERS = "Leave user out of the EventColumns, or start a counter with the unit user-day or person."

@@ -51,7 +51,7 @@ def test_a_survey_that_is_there_takes_the_options_that_are_given_and_keeps_the_r
         "Survey visits: late is 30 now, and was 17.",
         "Survey visits: public is true now, and was false.",
         "Survey visits: title is Visits now, and was left out.",
-        "A server that runs takes late and open as they were until it starts again.",
+        "A server that runs takes late and open at its next look for periods to close.",
     ]
     assert tacit(*survey, "--open").out.startswith("Survey visits: open is true now, and was false.\n")
     other = survey_of(epsilon=3.0)
@@ -64,6 +64,18 @@ def test_a_survey_that_is_there_takes_the_options_that_are_given_and_keeps_the_r
     found = store.survey("visits")
     assert (found.late, found.is_open, store.shelf.outlet(found).is_public) == (30, True, True)
     store.close()
+
+
+def test_an_option_that_the_file_says_otherwise_is_told_to_hold_until_the_next_start(tacit, plan, tmp_path):
+    (tmp_path / "tacit.toml").write_text(
+        'store = "sqlite:///collector.sqlite"\n[surveys.visits]\nplan = "plan.toml"\nlate = 3\npublic = true\n'
+    )
+    survey = ("collector", "survey", plan, "--survey", "visits", "--config", "tacit.toml")
+    tacit(*survey, "--late", 3)
+    changed = tacit(*survey, "--late", 30, "--public", "--title", "Visits").out
+    assert "tacit.toml says late = 3 for visits, and so it is again at the next start. Change it there.\n" in changed
+    assert changed.count("tacit.toml says") == 1
+    assert "tacit.toml says" not in tacit(*survey).out
 
 
 def test_tokens_are_made_listed_and_taken_back(tacit, plan):
@@ -97,6 +109,21 @@ def test_a_store_that_is_not_there_is_a_wrong_name(tacit, tmp_path):
     assert ran.code == 2
     assert "there is no store at none.sqlite" in ran.err
     assert not (tmp_path / "none.sqlite").exists()
+
+
+def test_a_start_with_an_administrators_token_that_was_taken_back_is_refused_and_makes_nothing(tacit, plan, tmp_path):
+    (tmp_path / "token").write_text("t" * 40)
+    (tmp_path / "tacit.toml").write_text('admin_token_file = "token"\nstore = "sqlite:///collector.sqlite"\n')
+    store = Store(STORE)
+    store.tokens.configure_admin("t" * 40)
+    store.close()
+    revoked = tacit("collector", "revoke", "configured")
+    assert "is taken back." in revoked.out
+    assert "Write a new token" in revoked.out
+    ran = tacit("serve", plan, "--config", "tacit.toml")
+    assert (ran.code, "admin_token was taken back. Write a new token" in ran.err) == (2, True), ran.err
+    assert "t" * 40 not in ran.out + ran.err
+    assert "visits" not in tacit("collector", "surveys").out
 
 
 def test_a_backup_is_made_and_restored(tacit, plan):
@@ -175,7 +202,7 @@ def test_what_serve_is_told_wrongly_changes_nothing(tacit, plan, tmp_path):
         ([], "there is no survey yet"),
         (["--survey", "visits"], "Name the plan too"),
         ([plan, "--port", "70000"], "--port must be a whole number, from 1 to 65,535"),
-        ([plan, "--config", "none.toml"], "cannot be read"),
+        ([plan, "--config", "none.toml"], "there is no file none.toml"),
     ):
         ran = tacit("serve", *words)
         assert ran.code == 2

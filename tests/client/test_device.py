@@ -11,6 +11,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
+from tacit.cli import console
 from tacit.client import Device, Outbox
 from tacit.client.intake import Intake
 from tacit.client.published import PublishedSurvey
@@ -236,6 +237,15 @@ def test_what_is_refused_for_good_is_kept_apart_with_the_reason(tmp_path):
 def untouched(folder):
     """Nothing was spent, drawn or queued."""
     return json.loads((folder / "spent.json").read_text()) == {} and not list(folder.rglob("*.message"))
+
+
+def test_whoever_is_too_late_is_not_told_that_a_closed_period_can_be_opened():
+    plan_id, time = "0" * 32, TimeAxis("2026-11-01", "day")
+    with pytest.raises(SettingError) as refused:
+        Intake(plan_id, "allowed", False, range(16, 18)).check_periods(time, 3, 3)
+    for words in (str(refused.value), console.REMEDIES[refused.value.remedy]):
+        assert "stays closed" in words
+        assert "late" not in words
 
 
 @pytest.mark.parametrize(

@@ -57,6 +57,34 @@ def single(**changed):
     return json.dumps({name: value for name, value in content.items() if value is not None})
 
 
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"id": 7_654_321}, "id must be text."),
+        ({"report": ["7654321"]}, "report must be text."),
+        ({"place": 7_654_321}, "place must be text."),
+        ({"time": {}}, "time must be text."),
+        ({"id": ...}, "id is missing."),
+        ({"report": ...}, "report is missing."),
+        ({"place_7654321": "x"}, "there is a key that is none of id, report, time, place, kind."),
+        ({"id": "7654321z" * 4}, "id must be in hexadecimal."),
+        ({"report": "7654321z"}, "report must be in hexadecimal."),
+        ({"id": "7654321f"}, "id must have 16 bytes, in hexadecimal 32 digits."),
+        ({"report": "7654321f"}, f"report must have {SURVEY.form.report_bytes} bytes"),
+        (None, "this is no JSON object."),
+        ("{7654321", "this cannot be read as JSON."),
+    ],
+)
+def test_of_a_report_in_json_the_key_at_fault_is_named_and_no_value(world, changed, said):
+    right = {"id": secrets.token_hex(16), "report": "00" * SURVEY.form.report_bytes, "time": "2026-11-17"}
+    if isinstance(changed, dict):
+        changed = {key: value for key, value in (right | changed).items() if value is not ...}
+    body = changed if isinstance(changed, str) else json.dumps(changed)
+    detail = refused(world.send(body, "application/json"), Reason.MALFORMED)
+    assert detail.startswith(said)
+    assert "7654321" not in detail
+
+
 @pytest.mark.false_failure(0)
 def test_one_report_in_json_is_the_same_as_a_message_of_one(world, seed):
     report = SURVEY.form.mechanism.randomize(np.array([4]), randomness=_seeded(seed))[0].tobytes().hex()

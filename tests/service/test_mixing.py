@@ -50,6 +50,24 @@ def test_periods_close_when_no_more_reports_are_taken_for_them(store, tmp_path):
     assert close_due(store, SURVEY, NOON + timedelta(days=1), tmp_path) == []
 
 
+def test_the_log_says_how_many_periods_were_closed_with_those_that_had_no_report(store, tmp_path, caplog):
+    filled(store)
+    caplog.set_level("INFO", "tacit.service")
+    for days in (0, 3, 3):
+        close_due(store, SURVEY, NOON + timedelta(days=days), tmp_path)
+    said = [one.tacit_fields for one in caplog.records if one.msg == "closed"]
+    assert said == [
+        {"survey": "visits", "periods": TODAY - 1, "files": 0},
+        {"survey": "visits", "periods": 3, "files": 2},
+    ]
+
+
+def test_files_of_reports_are_for_their_owner_alone(store, tmp_path):
+    filled(store)
+    paths = close_due(store, SURVEY, NOON + timedelta(days=9), tmp_path / "collected")
+    assert [path.stat().st_mode & 0o777 for path in paths] == [0o600] * 2
+
+
 def test_all_files_together_are_the_tally(store, tmp_path):
     filled(store)
     paths = close_due(store, SURVEY, NOON + timedelta(days=9), tmp_path)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tacit.errors import SettingError
+from tacit.errors import FormatError, SettingError
 from tacit.service.settings import Settings, SurveySettings, read_settings, table, variable_of
 
 GUIDE = Path(__file__).parents[2] / "docs" / "guides" / "running-a-collector.md"
@@ -78,8 +78,17 @@ def test_what_is_wrong_in_the_file_is_refused_with_file_key_and_rule(text, words
 
 def test_a_file_that_is_not_utf_8_is_told_so(tmp_path):
     (tmp_path / "tacit.toml").write_bytes("# café\n".encode("latin-1"))
-    with pytest.raises(SettingError, match=r"tacit\.toml is not text in UTF-8\. Save it as UTF-8"):
+    with pytest.raises(
+        SettingError, match=r"^the settings: the file \S*tacit\.toml is not text in UTF-8\. Save it as UTF-8\.$"
+    ):
         read_settings(tmp_path / "tacit.toml", {}, {})
+
+
+def test_a_file_that_is_not_there_is_told_so_and_not_called_malformed(tmp_path):
+    with pytest.raises(SettingError, match=r"^the settings: there is no file \S*nope\.toml\. Check its path\.$"):
+        read_settings(tmp_path / "nope.toml", {}, {})
+    with pytest.raises(FormatError, match=r"^\S* is not a regular file\. Name a file\.$"):
+        read_settings(tmp_path, {}, {})
 
 
 def test_a_wrong_variable_is_refused_by_its_name():

@@ -71,6 +71,24 @@ def test_the_configured_token_of_the_administrator_replaces_the_one_before(store
     assert "short-and-secret" not in str(refused.value)
 
 
+def test_a_configured_token_that_was_taken_back_is_never_let_in_again(store):
+    first, second = "f" * 32, "s" * 32
+    store.tokens.configure_admin(first)
+    assert store.tokens.revoke(CONFIGURED)
+    assert not store.tokens.revoke(CONFIGURED)
+    assert not any(store.tokens.allows(first, scope, "visits") for scope in Scope)
+    assert (store.tokens.listed(), store.tokens.has_admin()) == ([], False)
+    for _ in range(2):  # also after another one was configured
+        with pytest.raises(SettingError, match="was taken back") as refused:
+            store.tokens.configure_admin(first)
+        assert first not in str(refused.value)
+        store.tokens.configure_admin(second)
+    made = store.tokens.new(Scope.ADMIN, name="by-hand")
+    store.tokens.revoke("by-hand")
+    with pytest.raises(SettingError, match="was taken back"):
+        store.tokens.configure_admin(made)
+
+
 def test_tokens_of_an_earlier_store_still_work_and_have_names_now(database):
     engine = sa.create_engine(database.replace("postgresql://", "postgresql+psycopg://"))
     config = Config()

@@ -65,14 +65,18 @@ def survey(
     """
     named = asked.of(plan)
     made = options.made_survey(named)
-    from tacit.service.starting import add_surveys, first_tokens
+    from tacit.service.starting import add_surveys, differing, first_tokens
 
     with _opened(config, store, may_be_new=True) as (kept, _):
         (added,) = add_surveys(kept, [(made, named)])
         options.say_changes(added)
+        for key, value in differing(named, made.id, read_settings(config, {"store": store})[1]):
+            console.say(
+                f"{config} says {key} = {value} for {made.id}, and so it is again at the next start. Change it there."
+            )
         if added.changes:
             if any(one.startswith(("late ", "open ")) for one in added.changes):
-                console.say("A server that runs takes late and open as they were until it starts again.")
+                console.say("A server that runs takes late and open at its next look for periods to close.")
             return
         if not added.is_new:
             console.say(f"Survey {made.id} is there already, with the same plan and settings.")
@@ -129,10 +133,16 @@ def revoke(
 
     Example: [bold]tacit collector revoke station-3[/bold]
     """
+    from tacit.service.tokens import CONFIGURED
+
     with _opened(config, store) as (kept, _):
         if not kept.tokens.revoke(name):
             raise SettingError(f"there is no token {name}. List them: tacit collector tokens")
         console.say(f"Token {name} is taken back.")
+        if name == CONFIGURED:
+            console.say(
+                "Write a new token to the file or variable of admin_token: a server does not start with this one."
+            )
 
 
 @app.command("backup", no_args_is_help=True)

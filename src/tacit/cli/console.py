@@ -279,8 +279,8 @@ REMEDIES: Final = {
     Remedy.HIDE_THE_SAME: "Use a plan that hides the same; --again does not help here.",
     Remedy.KEEP_SUPPRESSED: "Make it again without --suppress, or with --keep-suppressed.",
     Remedy.KEEP_TO_NEW_DAYS: "Keep to the new days (--from); --again does not help here.",
-    Remedy.KEEP_TO_TAKEN: "Keep to those that are taken (--from, --until); its operator decides how late reports may "
-    "come (tacit serve --late).",
+    Remedy.KEEP_TO_TAKEN: "Keep to those that are taken (--from, --until). A period that is closed stays closed: for "
+    "older events its operator makes a new survey that takes them.",
     Remedy.LEAVE_OUT_REVISES: "Leave out --revises.",
     Remedy.LEAVE_OUT_TOWNS: "Leave --towns out.",
     Remedy.LEAVE_OUT_USERS: "Leave out --user, or start one with --unit user-day or person.",

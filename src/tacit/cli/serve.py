@@ -30,6 +30,7 @@ def serve(
     host: Annotated[str | None, options.setting("host")] = None,
     port: Annotated[int | None, options.setting("port")] = None,
     most_bytes: Annotated[int | None, options.setting("most_bytes")] = None,
+    body_seconds: Annotated[float | None, options.setting("body_seconds")] = None,
     per_second: Annotated[float | None, options.setting("per_second")] = None,
     close_every: Annotated[float | None, options.setting("close_every")] = None,
     grace: Annotated[int | None, options.setting("grace")] = None,
@@ -43,7 +44,8 @@ def serve(
     options.check_installed()
     given = {
         **{"store": store, "folder": folder, "host": host, "port": port, "most_bytes": most_bytes},
-        **{"per_second": per_second, "close_every": close_every, "grace": grace, "signing_key": signing_key},
+        **{"body_seconds": body_seconds, "per_second": per_second, "close_every": close_every, "grace": grace},
+        "signing_key": signing_key,
     }
     settings, named = read_settings(config, given)
     if plan is not None:

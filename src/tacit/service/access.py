@@ -5,7 +5,9 @@ Limits are for a token, or for a survey that needs none: an address or the numbe
 
 from __future__ import annotations
 
+import asyncio
 import math
+import sys
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -23,6 +25,9 @@ from tacit.service.survey import Survey
 from tacit.service.tokens import Scope
 
 _MOST_KEPT: Final = 10_000  # tokens that are remembered, some megabytes; with more of them all are asked for again
+
+
+_MOST_DIGITS: Final = 18  # of a length: more than any limit, and few enough to be read at once
 
 
 @dataclass(slots=True)
@@ -96,16 +101,35 @@ class Access:
         return self._buckets.setdefault(sender, Bucket(rate, max(1.0, rate), time.monotonic()))
 
     async def body(self, request: Request) -> bytes:
-        """The bytes of a request; no more than the limit is ever held."""
+        """The bytes of a request; no more than the limit is ever held, and none longer than the time they may take.
+
+        Of one that announces more than the limit nothing is read.
+        """
+        most, seconds = self._settings.most_bytes, self._settings.body_seconds
+        too_large = Refused(Reason.TOO_LARGE, f"a message has at most {most:,} bytes. Send it in parts.")
+        if _announced(request) > most:
+            raise too_large
         parts, size = [], 0
-        async for part in request.stream():
-            size += len(part)
-            if size > self._settings.most_bytes:
-                raise Refused(
-                    Reason.TOO_LARGE, f"a message has at most {self._settings.most_bytes:,} bytes. Send it in parts."
-                )
-            parts.append(part)
+        try:
+            async with asyncio.timeout(seconds):
+                async for part in request.stream():
+                    size += len(part)
+                    if size > most:
+                        raise too_large
+                    parts.append(part)
+        except TimeoutError:
+            raise Refused(
+                Reason.TOO_SLOW, f"all of a message must come within {seconds:g} seconds. Send it in smaller parts."
+            ) from None
         return b"".join(parts)
+
+
+def _announced(request: Request) -> int:
+    """Return how many bytes a request says that it has; 0 where it does not say so in digits."""
+    length = request.headers.get("content-length", "")
+    if not (length.isascii() and length.isdigit()):
+        return 0
+    return int(length) if len(length) <= _MOST_DIGITS else sys.maxsize
 
 
 def asked(request: Request, *names: str) -> dict[str, str]:

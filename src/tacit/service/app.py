@@ -26,6 +26,7 @@ from tacit.errors import TacitError
 from tacit.release.signing import signing_key
 from tacit.service.access import Access, in_json
 from tacit.service.administration import Administration
+from tacit.service.failures import Cause
 from tacit.service.ingest import Ingest
 from tacit.service.logs import log
 from tacit.service.making import Apart, make_here
@@ -62,6 +63,7 @@ class Collector:
     ) -> None:
         self.store, self.folder, self.settings, self.clock = store, folder, settings or Settings(), clock
         self._apart = apart
+        store.failures.tell = _tell_failure
         self.ingest = Ingest(store, clock=clock)
         self.access = Access(store, self.settings)
         self.publisher = Publisher(store, folder, signing_key(self.settings.signing_key), apart or make_here)
@@ -142,7 +144,8 @@ class Collector:
             await run_in_threadpool(self.ingest.flush)
             surveys = await run_in_threadpool(self.store.surveys)
         except Exception as error:
-            log("store-failed", level=logging.ERROR, error=error, reason=reason_of(error).value)
+            if reason_of(error) is not Reason.STORE:  # the store said why when it failed
+                log("fault", level=logging.ERROR, error=error)
             return
         for survey in surveys:
             try:
@@ -182,6 +185,10 @@ class Collector:
             with suppress(Refused):
                 self.ingest.flush()
             self._log_refusals(is_end=True)
+
+
+def _tell_failure(cause: Cause, problem: BaseException) -> None:
+    log("store-failed", level=logging.ERROR, error=problem, reason=Reason.STORE.value, cause=cause.value)
 
 
 def make_app(collector: Collector) -> Starlette:

@@ -128,6 +128,14 @@ class Ingest:
         with suppress(Refused):
             look_at_message(self._store, self._store.survey(addition.survey_id), addition)
 
+    def refusals(self, survey: Survey) -> dict[str, int]:
+        """Return how many messages were refused for each reason, with those that could not be written down yet."""
+        with suppress(Refused):  # a full disk can still be read
+            self.flush()
+        with self._noting:
+            unwritten = {reason.value: n for (name, reason), n in self._refusals.items() if name == survey.id}
+        return dict(sorted((Counter(self._store.refusals(survey)) + Counter(unwritten)).items()))
+
     def flush(self) -> None:
         """Write down what was refused since the last time."""
         with self._noting:

@@ -30,7 +30,7 @@ def families(store: Store, ingest: Ingest, folder: Path) -> Iterator[Family]:
     surveys, activity = store.surveys(), ingest.activity
     labels = [{"survey": one.id} for one in surveys]
     refusals = [
-        ({"survey": one.id, "reason": reason}, n) for one in surveys for reason, n in store.refusals(one).items()
+        ({"survey": one.id, "reason": reason}, n) for one in surveys for reason, n in ingest.refusals(one).items()
     ]
     disk = shutil.disk_usage(folder if folder.exists() else folder.parent)
     reports = [store.n_reports(one) for one in surveys]
@@ -44,6 +44,8 @@ def families(store: Store, ingest: Ingest, folder: Path) -> Iterator[Family]:
     yield Family("tacit_alarms", "gauge", "Alarms for poisoned reports.", zip(labels, alarms, strict=True))
     yield Family("tacit_messages_total", "counter", "Messages this process counted.", [(alone, activity.n_messages)])
     yield Family("tacit_failed_commits_total", "counter", "Commits that failed.", [(alone, activity.n_failed)])
+    can_write = int(store.failures.of_writing is None)
+    yield Family("tacit_store_can_write", "gauge", "1, or 0 after a write that failed.", [(alone, can_write)])
     yield Family("tacit_waiting_messages", "gauge", "Messages that wait for a commit.", [(alone, ingest.n_waiting)])
     yield Family("tacit_waiting_bytes", "gauge", "Bytes of messages in work.", [(alone, ingest.n_bytes)])
     yield Family("tacit_store_bytes", "gauge", "Size of the store.", [(alone, store.size())])

@@ -30,10 +30,12 @@ def close_due(store: Store, survey: Survey, clock: datetime, folder: Path, *, un
     With ``until``, a day, the periods up to its own close too, and reports for them that come later are refused.
     """
     n_through = 0 if until is None else survey.n_periods_through(until, clock)
-    store.close_periods(survey, max(survey.taken(clock).start, n_through))
+    n_before, n_due = store.n_closed(survey), max(survey.taken(clock).start, n_through)
+    store.close_periods(survey, n_due)
     files = mix(store, survey, folder)
-    if files:
-        log("closed", survey=survey.id, periods=len(files))
+    n_new = max(0, n_due - n_before)  # with those that had no report
+    if files or n_new:
+        log("closed", survey=survey.id, periods=n_new, files=len(files))
     return files
 
 
@@ -58,7 +60,7 @@ def _mixed(store: Store, survey: Survey, period: int, folder: Path) -> Path | No
     label = Provenance.of_reports(survey.form.plan_id, survey.is_simulation, 0.0)
     n_reports = 0
     try:
-        with ReportWriter(path, label, survey.form.report_bytes) as writer:
+        with ReportWriter(path, label, survey.form.report_bytes, is_private=True) as writer:
             for bin, reports in store.runs(survey, period):
                 writer.add(np.full(len(reports), bin), reports)
                 n_reports += len(reports)

@@ -150,7 +150,9 @@ def document() -> dict[str, Any]:
         "openapi": "3.1.0",
         "info": {"title": "Tacit collector", "version": __version__},
         "paths": {
-            "/health": {"get": _done("Whether the collector and its store answer.", access=None)},
+            "/health": {
+                "get": _done("Whether the collector and its store answer, and the store can write.", access=None)
+            },
             "/metrics": {"get": _done("Sums for Prometheus.", kind="text/plain", access="admin")},
             "/operator": {"get": _done("The operator's page.", kind="text/html", access=None)},
             "/operator/{part}": _on([part], get=_done("A part of it.", kind="text/javascript", access=None)),

@@ -71,7 +71,7 @@ class Operator:
         await self.access.check_token(request, Scope.ADMIN, EVERY_SURVEY)
 
         def found() -> dict[str, Any]:
-            self.ingest.flush()
+            failure = self.store.failures.of_writing
             disk = shutil.disk_usage(self.folder if self.folder.exists() else self.folder.parent)
             return {
                 "versions": {
@@ -80,6 +80,7 @@ class Operator:
                     "database": self.store.database(),
                 },
                 "store_bytes": self.store.size(),
+                "store_failure": None if failure is None else failure.value,
                 "disk": {"free": disk.free, "total": disk.total},
                 "waiting": self.ingest.n_waiting,
                 "commits": sum(self.ingest.activity.commits.counts),
@@ -118,14 +119,13 @@ class Operator:
             "plan": survey.form.plan_id,
             "n_reports": self.store.n_reports(survey),
             "n_closed": self.store.n_closed(survey),
-            "refusals": self.store.refusals(survey),
+            "refusals": self.ingest.refusals(survey),
             "alarms": self.store.alarms(survey),
         }
 
     async def state(self, request: Request) -> Response:
         """What the operator sees of a survey: sums alone, nothing of any device."""
         survey = await self.access.allowed_survey(request, Scope.ADMIN)
-        await run_in_threadpool(self.ingest.flush)
         return in_json(await run_in_threadpool(self._state, survey))
 
     async def close(self, request: Request) -> Response:
@@ -142,7 +142,7 @@ class Operator:
         return in_json({"n_closed": n_closed, "release": None if made is None else made.number, "alarms": alarms})
 
     async def health(self, request: Request) -> Response:
-        """Whether the collector and its store answer."""
+        """Whether the collector and its store answer, and the store can write."""
         await run_in_threadpool(self.store.check)
         return in_json({"status": "ok"})
 
@@ -151,7 +151,6 @@ class Operator:
         await self.access.check_token(request, Scope.ADMIN, EVERY_SURVEY)
 
         def text() -> str:
-            self.ingest.flush()
             return in_text(families(self.store, self.ingest, self.folder), self.ingest.activity.commits)
 
         return Response(await run_in_threadpool(text), media_type="text/plain; version=0.0.4")

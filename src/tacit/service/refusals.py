@@ -37,6 +37,7 @@ class Reason(Enum):
     LATE = "late"
     CLOSED = "closed"
     TOO_LARGE = "too-large"
+    TOO_SLOW = "too-slow"
     TOO_MANY = "too-many"
     BUSY = "busy"
     NO_TOKEN = "no-token"
@@ -61,6 +62,7 @@ STATUS: Final = {
     Reason.LATE: HTTPStatus.CONFLICT,
     Reason.CLOSED: HTTPStatus.CONFLICT,
     Reason.TOO_LARGE: HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
+    Reason.TOO_SLOW: HTTPStatus.REQUEST_TIMEOUT,
     Reason.TOO_MANY: HTTPStatus.TOO_MANY_REQUESTS,
     Reason.BUSY: HTTPStatus.SERVICE_UNAVAILABLE,
     Reason.NO_TOKEN: HTTPStatus.UNAUTHORIZED,
@@ -86,6 +88,7 @@ TITLES: Final = {
     Reason.LATE: "Too late",
     Reason.CLOSED: "The period is closed",
     Reason.TOO_LARGE: "Too large",
+    Reason.TOO_SLOW: "Too slow",
     Reason.TOO_MANY: "Too many at a time",
     Reason.BUSY: "Busy",
     Reason.NO_TOKEN: "A token is needed",
@@ -163,6 +166,8 @@ def problem(error: Exception) -> tuple[int, dict[str, Any], dict[str, str]]:
     }
     seconds = getattr(error, "retry_after", None)
     headers = {} if seconds is None else {"Retry-After": str(seconds)}
+    if reason is Reason.TOO_SLOW:
+        headers["Connection"] = "close"  # the rest is not waited for
     if reason is Reason.NO_TOKEN:
         headers["WWW-Authenticate"] = "Bearer"
     return int(STATUS[reason]), document, headers

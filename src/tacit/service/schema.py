@@ -4,8 +4,9 @@
 that none counts twice. ``run`` has the reports of one message in one public bin, under a random number of its own that
 is not the message's; its rows go when their period closes. ``tally`` is the sum of the reports of a bin, and changes in
 the transaction that adds them. ``survey.restored_at`` is the second at which a backup was restored, from 2026 on, or 0;
-looks for poisoned reports are numbered again from there. ``token`` has digests of tokens, each under a name. Rows of
-SQLite have no serial numbers (WITHOUT ROWID).
+looks for poisoned reports are numbered again from there. ``token`` has digests of tokens, each under a name; of an
+administrator's token that was taken back it stays, under the scope ``revoked``, so that no configuration lets it in
+again. Rows of SQLite have no serial numbers (WITHOUT ROWID).
 """
 
 from __future__ import annotations

@@ -23,6 +23,8 @@ from tacit.service.store import Store
 def prepare(store: Store, settings: Settings) -> tuple[Collector, socket.socket]:
     """Return a collector and the socket that it listens at; what cannot be served is refused, and no survey changes."""
     require("uvicorn", extra="service")
+    if settings.admin_token is not None:
+        store.tokens.check_not_revoked(settings.admin_token)
     make_folders(settings.folder)
     # refuses a key that cannot be read, or is missing
     collector = Collector(store, settings.folder, settings=settings, apart=Apart())

@@ -69,6 +69,10 @@ class Settings:
         metadata=_about("A token for the administrator; another one here replaces it.", is_secret=True),
     )
     most_bytes: int = field(default=16 << 20, metadata=_about("Bytes of one message.", least=1024, most=1 << 30))
+    body_seconds: float = field(
+        default=60.0,
+        metadata=_about("Seconds in which all of a message must come; a slower one is refused.", least=1, most=3600),
+    )
     per_second: float = field(
         default=1000.0,
         metadata=_about("Messages a second of one token, or of an open survey.", least=0.1, most=1e9),
@@ -275,6 +279,8 @@ def _text_of(path: Path, where: str) -> str:
     try:
         check_regular(path)
         text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise SettingError(f"{where}: there is no file {path}. Check its path.") from None
     except OSError:
         raise SettingError(f"{where}: the file {path} cannot be read. Check its path and permissions.") from None
     except UnicodeDecodeError:
@@ -285,8 +291,9 @@ def _text_of(path: Path, where: str) -> str:
 
 
 def _content_of(path: Path) -> dict[str, Any]:
+    text = _text_of(path, "the settings")
     try:
-        return tomllib.loads(_text_of(path, "the settings"))
+        return tomllib.loads(text)
     except ValueError as problem:  # TOML's own, or a number of thousands of digits
         # its words name a place in the file, and at most one letter of it
         raise FileSetting(f"{path} is not in the form of TOML: {problem}. Mend it there.") from None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -60,6 +60,18 @@ _OUTLET: Final = {
     **{name: name for name in ("is_public", "title", "noun", "language")},
 }
 """The fields of surveys and outlets, and the settings that say them."""
+
+
+def differing(named: SurveySettings, name: str, in_file: Iterable[SurveySettings]) -> list[tuple[str, str]]:
+    """Return the keys, with their values, of which a file of settings says something else than was given."""
+    return [
+        (key.removeprefix("is_"), _word(there))
+        for one in in_file
+        if one.name == name
+        for key in (*_RULES.values(), *_OUTLET.values())
+        for given, there in [(getattr(named, key), getattr(one, key))]
+        if given is not None and there is not None and given != there
+    ]
 
 
 def _given(named: SurveySettings, fields: Mapping[str, str]) -> dict[str, Any]:

@@ -27,6 +27,7 @@ from tacit.counts.tally import Tally
 from tacit.errors import SettingError
 from tacit.plan import Plan
 from tacit.service.commits import Outcome, Writer
+from tacit.service.failures import Failures
 from tacit.service.migrations import upgrade
 from tacit.service.refusals import Reason, Refused
 from tacit.service.schema import ALARM, METADATA, PERIOD, REFUSAL, RUN, SURVEY, TALLY
@@ -49,6 +50,7 @@ class Store:
         self._reader = self._engine.execution_options(tacit_reads=True)
         self._insert: Any = postgresql.insert if self._engine.dialect.name == "postgresql" else sqlite.insert
         self._kept: dict[str, Survey] = {}
+        self.failures = Failures()
         self.tokens = Tokens(self._begin, self._reading)
         self.shelf = Shelf(self._begin, self._reading, self._insert)
         self._writer = Writer(self._engine)
@@ -63,15 +65,15 @@ class Store:
         self._engine.dispose()
 
     @contextmanager
-    def _as_refusals(self) -> Iterator[None]:
-        """Say that the store does not answer, and nothing of what was asked of it."""
+    def _as_refusals(self, *, is_write: bool = False) -> Iterator[None]:
+        """Say that the store does not answer and why, and nothing of what was asked of it."""
         try:
             yield
         except (SQLAlchemyError, self._driver_error) as problem:
-            name = type(getattr(problem, "orig", None) or problem).__name__
+            cause = self.failures.note(problem, is_write=is_write)
             raise Refused(
                 Reason.STORE,
-                f"the store failed ({name}). It is not known to be counted; send the same again.",
+                f"the store failed ({cause.value}). It is not known to be counted; send the same again.",
                 retry_after=5,
             ) from None
 
@@ -81,7 +83,7 @@ class Store:
 
     @contextmanager
     def _begin(self) -> Iterator[sa.Connection]:
-        with self._as_refusals(), self._engine.begin() as connection:
+        with self._as_refusals(is_write=True), self._engine.begin() as connection:
             yield connection
 
     @contextmanager
@@ -125,9 +127,18 @@ class Store:
             return f"{name} {str(connection.execute(sa.text(asked)).scalar_one()).split()[0]}"
 
     def check(self) -> None:
-        """Refuse if the database does not answer."""
+        """Refuse if the database does not answer, or if the last write failed and none succeeded since.
+
+        Nothing is written while writes succeed. After a failure one write is tried every few seconds at most.
+        """
         with self._reading() as connection:
             connection.execute(sa.select(sa.func.count()).select_from(SURVEY)).scalar_one()
+        if self.failures.may_probe():
+            with self._begin() as connection:  # the one row that every store has; it stays as it is
+                connection.execute(sa.text("UPDATE alembic_version SET version_num = version_num"))
+            self.failures.wrote()
+        if (cause := self.failures.of_writing) is not None:
+            raise Refused(Reason.STORE, f"the store cannot write ({cause.value}).", retry_after=5)
 
     # surveys
 
@@ -186,8 +197,11 @@ class Store:
 
     def add(self, additions: Sequence[Addition]) -> list[Outcome]:
         """Count messages in one transaction: all of them, or none if the database fails. Each counts once."""
-        with self._as_refusals():
-            return self._writer.add(additions)
+        with self._as_refusals(is_write=True):
+            outcomes = self._writer.add(additions)
+        if Outcome.COUNTED in outcomes:  # else nothing was written, and nothing is known of the disk
+            self.failures.wrote()
+        return outcomes
 
     def tally(self, survey: Survey, *, n_bins: int | None = None) -> Tally:
         """The tally of all reports that were counted so far, or of the first public bins alone."""

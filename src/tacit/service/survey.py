@@ -127,7 +127,7 @@ class Survey:
             ) from None
         within = _within_period(self, place, kind)
         if period < 0:
-            raise Refused(Reason.MALFORMED, _NOT_HERE)
+            raise Refused(Reason.MALFORMED, _NOT_HERE.format("time"))
         return self.n_bins(period) + within if self.has_public_time else within
 
     def now(self, clock: datetime) -> int:
@@ -220,7 +220,7 @@ _A_MOMENT: Final = (
     "until must be the moment at which a period begins, in the form 2026-11-17T09:00Z, or 2026-11-17T10:00%2B01:00: "
     "in an address + is written as %2B."
 )
-_NOT_HERE: Final = "a public coordinate of the report is none of this survey's."
+_NOT_HERE: Final = "the report's {} is none of this survey's."
 
 
 @lru_cache(maxsize=64)  # one for each survey; the time is the collector's own, never that of a report
@@ -240,7 +240,7 @@ def _within_period(survey: Survey, place: str | None, kind: str | None) -> int:
         for axis, word in ((domain.place, place), (domain.kind, kind))
     ]
     if min(numbers) < 0:
-        raise Refused(Reason.MALFORMED, _NOT_HERE)
+        raise Refused(Reason.MALFORMED, _NOT_HERE.format("place" if numbers[0] < 0 else "kind"))
     column = numbers[0] * domain.n_kinds + numbers[1]
     return int(survey.plan.split(np.zeros(1, np.int64), np.array([column]))[0][0])
 

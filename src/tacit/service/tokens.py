@@ -20,6 +20,9 @@ from tacit.service.settings import check_admin_token
 EVERY_SURVEY: Final = "*"
 CONFIGURED: Final = "configured"
 """The name of the administrator's token that comes from the configuration; another one there replaces it."""
+_REVOKED: Final = "revoked"
+"""The scope of an administrator's token that was taken back. Its digest stays, so that no configuration lets it in."""
+_DIGITS: Final = 32  # of a digest in a name: 128 bits, so that no two names are alike
 _NAME: Final = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,62}[a-z0-9])?")
 
 
@@ -80,23 +83,43 @@ class Tokens:
             connection.execute(sa.insert(TOKEN), row)
         return token
 
+    def check_not_revoked(self, token: str) -> None:
+        """Refuse an administrator's token of the configuration that was taken back."""
+        asked = sa.select(TOKEN.c.name).where(TOKEN.c.digest == _digest(token), TOKEN.c.scope == _REVOKED)
+        with self._reading() as connection:
+            if connection.execute(asked).first() is not None:
+                raise SettingError(
+                    "the configured admin_token was taken back. Write a new token to its file or variable."
+                )
+
     def configure_admin(self, token: str) -> None:
-        """Let this token be an administrator's, instead of the one that was configured before."""
+        """Let this token be an administrator's, instead of the one that was configured before.
+
+        One that was taken back is refused.
+        """
         check_admin_token(token)
+        self.check_not_revoked(token)
         row = {"name": CONFIGURED, "digest": _digest(token), "survey": EVERY_SURVEY, "scope": Scope.ADMIN.value}
         with self._begin() as connection:
             connection.execute(sa.delete(TOKEN).where((TOKEN.c.name == CONFIGURED) | (TOKEN.c.digest == row["digest"])))
             connection.execute(sa.insert(TOKEN), row)
 
     def revoke(self, name: str) -> bool:
-        """Take the token of a name back; returns whether there was one."""
+        """Take the token of a name back; returns whether there was one. An administrator's is never let in again."""
         with self._begin() as connection:
+            asked = sa.select(TOKEN.c.digest).where(TOKEN.c.name == name, TOKEN.c.scope == Scope.ADMIN.value)
+            digest = connection.execute(asked).scalar_one_or_none()
+            if digest is not None:  # the new name is one that no token can have
+                kept = {"name": f"{_REVOKED}:{digest.hex()[:_DIGITS]}", "scope": _REVOKED}
+                connection.execute(sa.update(TOKEN).where(TOKEN.c.name == name).values(**kept))
+                return True
             return connection.execute(sa.delete(TOKEN).where(TOKEN.c.name == name)).rowcount > 0
 
     def listed(self) -> list[NamedToken]:
         """Return all tokens by name; none is shown again."""
+        asked = sa.select(TOKEN.c.name, TOKEN.c.scope, TOKEN.c.survey).where(TOKEN.c.scope != _REVOKED)
         with self._reading() as connection:
-            rows = connection.execute(sa.select(TOKEN.c.name, TOKEN.c.scope, TOKEN.c.survey).order_by(TOKEN.c.name))
+            rows = connection.execute(asked.order_by(TOKEN.c.name))
             return [NamedToken(row.name, Scope(row.scope), row.survey) for row in rows]
 
     def allows(self, token: str, scope: Scope, survey_id: str) -> bool:

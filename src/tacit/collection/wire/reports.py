@@ -50,11 +50,13 @@ _LARGEST_HEADER: Final = 1 << 16  # bytes: a header has some hundreds; a longer 
 class ReportWriter:
     """Collects reports in any order and writes them sorted; nothing appears at ``path`` before all is well.
 
-    Use as a context manager; leaving it by an exception leaves no file behind.
+    Use as a context manager; leaving it by an exception leaves no file behind. A private file is for its owner alone.
     """
 
-    def __init__(self, path: str | Path, provenance: Provenance, report_bytes: int) -> None:
-        self._path = Path(path)
+    def __init__(
+        self, path: str | Path, provenance: Provenance, report_bytes: int, *, is_private: bool = False
+    ) -> None:
+        self._path, self._is_private = Path(path), is_private
         self._provenance = provenance
         self._report_bytes = report_bytes
         self._spool = Spool(self._path.parent, report_bytes)
@@ -86,6 +88,7 @@ class ReportWriter:
                     runs[:, 0],
                     runs[:, 1],
                     self._spool.sorted_reports(),
+                    is_private=self._is_private,
                 )
 
 
@@ -99,6 +102,7 @@ def write_sorted(
     *,
     overwrite: bool = True,
     is_finished: bool = True,
+    is_private: bool = False,
 ) -> bytes:
     """Write a report file of reports that come sorted, and return its checksum. On return it is on the disk, whole.
 
@@ -115,7 +119,7 @@ def write_sorted(
     runs = bins.astype("<i8").tobytes() + run_lengths.astype("<i8").tobytes()
     head = _MAGIC + struct.pack("<I", len(packed)) + packed + runs
     digest = hashlib.sha256()
-    with written_whole(path) as file:
+    with written_whole(path, is_private=is_private) as file:
         for part in chain((head,), (piece.tobytes() for piece in pieces)):
             file.write(part)
             digest.update(part)

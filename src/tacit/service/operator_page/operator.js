@@ -17,6 +17,7 @@ const WORDS = {
   refused: "Messages refused",
   alarms: "Alarms",
   store: "Store",
+  fails: (cause) => `cannot write: ${cause}`,
   free: "Free disk",
   of: (total) => `of ${total}`,
   waiting: "Waiting",
@@ -186,7 +187,7 @@ function show(found) {
     [WORDS.refused, whole(refused)],
     [WORDS.alarms, whole(alarms), "", alarms > 0],
     [WORDS.waiting, whole(found.waiting), WORDS.commits(whole(found.commits), whole(found.failed_commits)), found.failed_commits > 0],
-    [WORDS.store, bytes(found.store_bytes)],
+    [WORDS.store, bytes(found.store_bytes), found.store_failure ? WORDS.fails(found.store_failure) : "", Boolean(found.store_failure)],
     [WORDS.free, bytes(found.disk.free), WORDS.of(bytes(found.disk.total)), found.disk.free < FREE_SHARE * found.disk.total],
   ]);
   at("surveys").replaceChildren(...found.surveys.map((one) => section(one, found)));
