@@ -290,7 +290,7 @@ def test_closing_by_hand_is_logged_and_answers_with_the_alarms(world, caplog):
         answer = world.post("/v1/surveys/visits/close", headers=world.admin).json()
     assert answer["alarms"] == ["In a message: all reports are one and the same"]
     logged = [(one.msg, one.tacit_fields) for one in caplog.records if one.name == "tacit.service"]
-    assert ("closed", {"survey": "visits", "periods": 2}) in logged
+    assert ("closed", {"survey": "visits", "periods": TODAY + 1, "files": 2}) in logged  # empty ones too
     assert ("published", {"survey": "visits", "release": 1, "periods": TODAY + 1}) in logged
 
 
