@@ -92,7 +92,7 @@ def log_of(session: SparkSession) -> str | None:
 
 
 def _started_by_us() -> dict[str, str]:
-    """The settings of Java: it starts fast, and sends messages to a private file, as they may quote what a row holds."""
+    """The settings of Java: a fast start, and messages to a private file, for they may quote what a row holds."""
     folder = Path(tempfile.mkdtemp(prefix="tacit-spark-"))  # for its owner alone
     log, how = folder / "spark.log", folder / "log4j2.properties"
     how.write_text(_LOGGING.format(path=log), encoding="utf-8")
