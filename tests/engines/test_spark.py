@@ -16,6 +16,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -237,8 +238,7 @@ def tasks_write_folders_of_reports(world: World, monkeypatch: pytest.MonkeyPatch
         assert len(files) > 1 or private != ("place",)
         bins = [one.bins for one in opened]
         assert (np.concatenate(bins) == ReportFile.open(world.folder / "here").bins).all(), "a bin is in one file"
-        payload = b"".join(rows.tobytes() for one in opened for _, _, rows in one.batches())
-        assert payload == b"".join(rows.tobytes() for _, _, rows in ReportFile.open(world.folder / "here").batches())
+        assert payload_of(files) == payload_of([world.folder / "here"])
         assert tally_reports(files, plan) == tally_reports([world.folder / "here"], plan)
 
 
@@ -290,6 +290,132 @@ def an_executor_may_be_killed(world: World, monkeypatch: pytest.MonkeyPatch) -> 
     randomize_events(world.there(), plan, world.folder / "there", ledger=None, data_set="x", seed=9, output=output)
     assert killed
     assert (world.folder / "there").read_bytes() == (world.folder / "here").read_bytes()
+
+
+def a_task_may_be_killed_while_it_writes_parts(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    from pyspark import cloudpickle
+
+    from tacit.engines import drawing, parts
+    from tacit.engines import spark as engine
+
+    monkeypatch.setattr("tacit.collection.wire.randomizing_writer._GATHERED_REPORTS", 500)
+    monkeypatch.setattr(drawing, "ORDER_REPORTS", 500)
+    plan, found = plan_for(DOMAIN, epsilon=1.0), world.folder / "killed"
+    randomize_events(world.here(), plan, world.folder / "here", ledger=None, data_set="x", seed=8)
+    killing = partial(killed_once, found=found)
+    cloudpickle.register_pickle_by_value(sys.modules[__name__])  # executors do not know this file
+    try:
+        with monkeypatch.context() as patched:
+            patched.setattr(parts, "write_part", killing)
+            asked: dict[str, Any] = {"columns": COLUMNS, "ledger": None, "data_set": "x", "seed": 8, "in_parts": True}
+            engine.randomize(world.frame, plan, world.folder / "retried", **asked)
+    finally:
+        cloudpickle.unregister_pickle_by_value(sys.modules[__name__])
+    assert "FormatError" in found.read_text(), "a part was begun"
+    assert "readable" not in found.read_text()
+    files = sorted((world.folder / "retried").iterdir())
+    assert payload_of(files) == payload_of([world.folder / "here"])
+    assert all(file.suffix == ".reports" for file in files)
+    assert not list(world.folder.glob(".retried*"))
+
+
+def killed_once(asked: Any, *, found: Path, **settings: Any) -> Any:
+    """Write a part; the process that is the first to do so is killed before the file is whole."""
+    import os
+    import signal
+
+    from tacit.collection.wire import ReportFile, reports
+    from tacit.engines import parts
+    from tacit.errors import TacitError
+
+    try:
+        found.touch(exist_ok=False)
+    except FileExistsError:
+        return parts.write_part(asked, **settings)
+    write_sorted = reports.write_sorted
+
+    def opened(path: Path) -> str:
+        try:
+            ReportFile.open(path)
+        except TacitError as refusal:
+            return type(refusal).__name__
+        return "readable"
+
+    def begin(path: Path, provenance: Any, n_bytes: int, bins: Any, run_lengths: Any, pieces: Any, **how: Any) -> Any:
+        def begun() -> Any:
+            for _ in range(30):  # more than is held back before it is written
+                yield pieces[0]
+            found.write_text(" ".join(map(opened, path.parent.iterdir())))
+            os.kill(os.getpid(), signal.SIGKILL)
+
+        return write_sorted(path, provenance, n_bytes, bins, run_lengths, begun(), **how)
+
+    parts.write_sorted = begin
+    return parts.write_part(asked, **settings)
+
+
+def payload_of(files: list[Path]) -> bytes:
+    """The reports of files, one after the other."""
+    return b"".join(rows.tobytes() for file in files for _, _, rows in ReportFile.open(file).batches())
+
+
+LOST = """
+import os, signal, sys
+from pathlib import Path
+from tacit.collection.wire import randomizing_writer
+from tacit.engines import drawing, parts
+from tacit.engines.session import start
+from tacit.engines.spark import randomize
+from tacit.events import EventColumns
+from tacit.plan import Plan
+from tacit.privacy.ledger import Ledger
+folder = Path(sys.argv[1])
+randomizing_writer._GATHERED_REPORTS = drawing.ORDER_REPORTS = 500
+parts._WAVE_ORDERS = 2
+wave = parts.Parts._wave
+def stopped(*asked):
+    wave(*asked)
+    os.kill(os.getpid(), signal.SIGKILL)
+parts.Parts._wave = stopped
+randomize(
+    start("local[1]").read.parquet(str(folder.parent / "events.parquet")),
+    Plan.read(folder / "plan.toml"),
+    folder / "out",
+    columns=EventColumns(time="when", place="town"),
+    ledger=Ledger(folder / "ledger.sqlite"),
+    data_set="events",
+    in_parts=True,
+)
+"""
+
+
+def a_cluster_may_be_lost_as_a_whole(world: World) -> None:
+    from tacit.engines import spark as engine
+
+    plan, lost, copy = plan_for(DOMAIN, epsilon=1.0), world.folder / "lost", world.folder / "copy"
+    lost.mkdir()
+    plan.write(lost / "plan.toml")
+    environment = {**os.environ, "SPARK_LOCAL_IP": "127.0.0.1"}
+    ran = subprocess.run([sys.executable, "-c", LOST, lost], env=environment, capture_output=True)
+    assert ran.returncode == -signal.SIGKILL, ran.stderr[-2000:]
+    assert not (lost / "out").exists()
+    left = [file for folder in lost.glob(".out.*") for file in folder.iterdir()]
+    assert len(left) == 2
+    for file in left:
+        with pytest.raises(FormatError):
+            ReportFile.open(file)
+    shutil.copytree(lost, copy)  # the same run, to be taken up twice
+    asked: dict[str, Any] = {"data_set": "events"}
+    here = randomize_events(world.here(), plan, copy / "out", ledger=Ledger(copy / "ledger.sqlite"), **asked)
+    ledger = Ledger(lost / "ledger.sqlite")
+    there = engine.randomize(world.frame, plan, lost / "out", columns=COLUMNS, ledger=ledger, in_parts=True, **asked)
+    assert here.is_resumed
+    assert there.is_resumed
+    assert not list(lost.glob(".out.*"))
+    assert payload_of(sorted((lost / "out").iterdir())) == payload_of([copy / "out"])
+    assert len(ledger.history()) == 1
+    with pytest.raises(AlreadyRandomized):
+        engine.randomize(world.frame, plan, lost / "more", columns=COLUMNS, ledger=ledger, **asked)
 
 
 def kill_an_executor() -> int:
@@ -518,6 +644,8 @@ CHECKS = (
     failures_are_one_sentence,
     commands_take_spark_as_their_engine,
     examples_of_the_guide_run,
+    a_task_may_be_killed_while_it_writes_parts,
+    a_cluster_may_be_lost_as_a_whole,
     an_executor_may_be_killed,
     a_stream_of_files_counts_each_once,
     nothing_readable_is_left_on_the_disks,

@@ -7,17 +7,20 @@ other tasks sort these. Where the ranges begin follows from the mechanism alone,
 
 from __future__ import annotations
 
+import gc
 import pickle
+from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from itertools import groupby, islice
 from typing import Any, Final, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+from pyspark import TaskContext
 from pyspark.sql import SparkSession
 
 from tacit.collection.wire.cell_counts import BLOCK_REPORTS, CellCounts, block_keys, blocks_of, draw_reports
@@ -31,8 +34,11 @@ ORDER_REPORTS: Final = 16 * BLOCK_REPORTS
 """Reports of an order, about a million, a second of work. Halved, twice the orders, and more blocks that are cut in
 two; doubled, a lost task loses twice the work."""
 WAVE_BYTES: Final = 1 << 27
-"""Reports that are on their way here at a time, in bytes; twice that is held. Halved, tasks wait more often for the
-last one; doubled, twice the memory of the driver."""
+"""Reports of a job at most, in bytes; three jobs are held. Halved, tasks of large clusters wait more often; doubled,
+twice the memory of the driver."""
+_ORDERS_A_CORE: Final = 2  # of a job, so that its end does not idle; doubled, twice the memory of a driver of few cores
+_FEWEST_ORDERS: Final = 8  # of a job: a cluster that grows with its work must see some
+_JOBS_AHEAD: Final = 2  # one ends while the next one has begun, so that no core idles; three hold more and gain nothing
 _SLICES_AN_ORDER: Final = 2  # as ranges of values are not equally full; doubled, twice the pieces that tasks exchange
 _PIECE_REPORTS: Final = 1 << 22  # reports that are given at once, as those that are read at once
 _TOP: Final = 8  # bytes of a report that decide its range of values: a machine word
@@ -56,7 +62,18 @@ class Order:
     def draw(self, mechanism: LocalRandomizer) -> Reports:
         """Return the reports sorted by bin and report: no order of events is left in them."""
         reports = draw_reports(mechanism, self.keys, self.counts, self.reports, first=self.first)
+        if TaskContext.get() is not None:
+            _keep_loaded()
         return reports[sorting_order(np.repeat(self.bins, self.run_lengths), reports)]
+
+
+@cache
+def _keep_loaded() -> None:
+    """Leave what a process has loaded out of later searches for garbage, of which Spark makes one after every task.
+
+    They would take a quarter of the time of a task.
+    """
+    gc.freeze()
 
 
 def orders_of(counts: CellCounts, key: bytes) -> Iterator[list[Order]]:
@@ -106,7 +123,7 @@ class Drawing:
 
     def _whole(self, orders: Iterator[Order]) -> Generator[Reports, None, None]:
         """The reports of orders of whole bins; the next ones are drawn while these are written."""
-        per_wave = max(1, WAVE_BYTES // (ORDER_REPORTS * self.mechanism.report_bytes))
+        per_wave = self._orders_a_job()
 
         def drawn(wave: list[Order]) -> list[Reports]:
             with speaking(self.session, "the counts"):
@@ -118,7 +135,7 @@ class Drawing:
     def bin(self, orders: Sequence[Order]) -> Iterator[Reports]:
         """Draw and sort the reports of one large bin."""
         n_slices = _SLICES_AN_ORDER * len(orders)
-        per_wave = max(1, _SLICES_AN_ORDER * WAVE_BYTES // (ORDER_REPORTS * self.mechanism.report_bytes))
+        per_wave = _SLICES_AN_ORDER * self._orders_a_job()
         cut = partial(cut_up, mechanism=self.mechanism, splitters=splitters_of(self.mechanism, n_slices))
         # no order of events is left: rows meet by their value, and are sorted as a whole
         slices = self._sent(orders).flatMap(cut).partitionBy(n_slices, int).mapPartitions(join)
@@ -130,6 +147,10 @@ class Drawing:
         with closing(ahead(drawn, waves(iter(range(n_slices)), per_wave))) as sorted_runs:
             for runs in sorted_runs:
                 yield from spelled_out(runs)
+
+    def _orders_a_job(self) -> int:
+        for_all_cores = max(_FEWEST_ORDERS, _ORDERS_A_CORE * self.session.sparkContext.defaultParallelism)
+        return max(1, min(for_all_cores, WAVE_BYTES // (ORDER_REPORTS * self.mechanism.report_bytes)))
 
     def _sent(self, orders: Sequence[Order]) -> Any:
         return self.session.sparkContext.parallelize([pickle.dumps(one) for one in orders], len(orders))
@@ -157,12 +178,16 @@ def waves(items: Iterator[Item], size: int) -> Iterator[list[Item]]:
 
 
 def ahead(work: Callable[[Item], Iterable[Result]], items: Iterator[Item]) -> Generator[Result, None, None]:
-    """Yield the results of every item in order; the next item is worked on while these are used."""
-    with ThreadPoolExecutor(1, thread_name_prefix="tacit-spark") as pool:
-        coming = [pool.submit(work, item) for item in islice(items, 1)]
+    """Yield the results of every item in order; the next items are worked on while these are used.
+
+    >>> list(ahead(lambda item: [item, item], iter("abc")))
+    ['a', 'a', 'b', 'b', 'c', 'c']
+    """
+    with ThreadPoolExecutor(_JOBS_AHEAD, thread_name_prefix="tacit-spark") as pool:
+        coming = deque(pool.submit(work, item) for item in islice(items, _JOBS_AHEAD))
         while coming:
-            results = coming.pop().result()
-            coming = [pool.submit(work, item) for item in islice(items, 1)]
+            results = coming.popleft().result()
+            coming.extend(pool.submit(work, item) for item in islice(items, 1))
             yield from results
 
 

@@ -25,7 +25,6 @@ import os
 import struct
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import chain
 from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO, Final
@@ -120,13 +119,13 @@ def write_sorted(
     head = _MAGIC + struct.pack("<I", len(packed)) + packed + runs
     digest = hashlib.sha256()
     with written_whole(path, is_private=is_private) as file:
-        for part in chain((head,), (piece.tobytes() for piece in pieces)):
+        # from its first byte on: who writes it may be killed at any time
+        file.write(head if is_finished else _UNFINISHED + head[len(_UNFINISHED) :])
+        digest.update(head)
+        for part in (piece.tobytes() for piece in pieces):
             file.write(part)
             digest.update(part)
         file.write(digest.digest())
-        if not is_finished:
-            file.seek(0)
-            file.write(_UNFINISHED)
         if not overwrite and path.exists() and checksum_of(path) != digest.digest():
             raise SettingError(f"{path} exists already and holds something else.", remedy=Remedy.OVERWRITE)
     return digest.digest()
