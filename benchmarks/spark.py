@@ -98,6 +98,10 @@ def counted_here(path: Path) -> tuple[Timing, bytes]:
     return Timing(time.perf_counter() - began, time.process_time() - cpu), checksum
 
 
+def counts_here(path: Path) -> Any:
+    return counted(open_events(path, columns=COLUMNS, domain=DOMAIN))[0]
+
+
 def drawn_here(counts: Any, beside: Path) -> tuple[Timing, bytes]:
     began, cpu = time.perf_counter(), time.process_time()
     checksum = drawn(sorted_pieces, counts, beside)
@@ -196,6 +200,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sizes", type=_number, nargs="+", default=[1_000_000, 10_000_000], metavar="ROWS")
     parser.add_argument("--master", default="local-cluster[2,1,1024]")
+    parser.add_argument("--only-drawing", action="store_true", help="count on this machine alone, unmeasured")
     asked = parser.parse_args()
     from tacit.engines.session import start
     from tacit.engines.spark import SparkEngine
@@ -207,13 +212,21 @@ def main() -> None:
     # one process here for all that the local engine does
     with tempfile.TemporaryDirectory() as name, multiprocessing.get_context("spawn").Pool(1) as local:
         folder, sizes = Path(name), sorted(asked.sizes)
-        measure_counting(engine, folder, [WARM_UP], local)
-        print("warm from here on; the lines above tell how long a start takes", flush=True)
-        timings, all_counts = measure_counting(engine, folder, sizes, local)
+        timings: list[Timing] = []
+        if asked.only_drawing:
+            all_counts = []
+            for n_rows in sizes:
+                make_file(folder / f"{n_rows}.parquet", n_rows)
+                all_counts.append(local.apply(counts_here, (folder / f"{n_rows}.parquet",)))
+        else:
+            measure_counting(engine, folder, [WARM_UP], local)
+            print("warm from here on; the lines above tell how long a start takes", flush=True)
+            timings, all_counts = measure_counting(engine, folder, sizes, local)
         on_spark, here = measure_drawing(engine, folder, sizes, all_counts, local)
     print(f"load {os.getloadavg()[0]:.1f} at the end")
     if len(sizes) > 1:
-        print_slopes("counting on Spark", sizes, timings)
+        if timings:
+            print_slopes("counting on Spark", sizes, timings)
         print_slopes("drawing on Spark", sizes, on_spark)
         print_slopes("drawing locally", sizes, here)
 
