@@ -96,7 +96,7 @@ class _Left:
         return self._words("message")
 
     def _words(self, kind: str) -> list[str]:
-        lines = (line.split() for line in self.path.read_text("utf-8").splitlines())
+        lines = (line.split() for line in _lines(self.path))
         return [words[1] for words in lines if len(words) == 2 and words[0] == kind]
 
     def write(self, heads: Iterable[str], ids: Iterable[str]) -> None:
@@ -198,4 +198,9 @@ class Shipment:
         return head in self._heads()
 
     def _heads(self) -> list[str]:
-        return self._counted.read_text("utf-8").split() if self._counted.exists() else []
+        return _lines(self._counted) if self._counted.exists() else []
+
+
+def _lines(path: Path) -> list[str]:
+    """The lines of a note; damaged ones match nothing, and hold nothing up."""
+    return path.read_text("utf-8", errors="replace").splitlines()

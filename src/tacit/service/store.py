@@ -190,7 +190,9 @@ class Store:
         with self._reading() as connection:
             found = connection.execute(asked).all()
         for id, late, is_open in found:
-            self._kept[id] = replace(self.survey(id), late=late, is_open=is_open)
+            kept = self.survey(id)
+            if (kept.late, kept.is_open) != (late, is_open):
+                self._kept[id] = replace(kept, late=late, is_open=is_open)
         return [self._kept[id] for id, _, _ in found]
 
     # reports
