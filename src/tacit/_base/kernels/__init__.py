@@ -74,7 +74,7 @@ integer_kernels: Final = _Loader("draws", 16)  # an integer
 response_kernels: Final = _Loader("response", 16)  # a report
 tree_kernels: Final = _Loader("tree", 16)  # a range at one level of the tree
 bounding_kernels: Final = _Loader("bounding", 64)  # a row: plain ones take 400 ns
-inversion_kernels: Final = _Loader("draws", 64)  # a draw: counters draw 2**14 at once
+inversion_kernels: Final = _Loader("draws", 4)  # a draw: plain ones take 25 ns, and 80,000 cells do not wait for numba
 buffer_kernels: Final = _Loader("draws", 1 << 10)  # a bin: a thousand operations of Python
 
 

@@ -233,8 +233,7 @@ class OracleNoise(Noise):
 
     def _limits_by_coins(self, value: float, rows: FloatArray, level: float) -> tuple[float, float] | None:
         """Return exact limits of a sum of cells that is a number of flips of the same two coins in every public bin."""
-        sizes = np.unique(rows.sum(axis=1))
-        sizes = sizes[sizes > 0]
+        sizes = sorted(set(rows.sum(axis=1).tolist()) - {0})  # np.unique would load numpy.ma for one question
         coins = [self.distribution.coins(int(size)) for size in sizes]
         if not coins or None in coins or len({(c.inside, c.outside) for c in coins if c is not None}) > 1:
             return None
