@@ -17,6 +17,9 @@ from tacit.pages.figures import (
     places_chart,
     series_chart,
     short_names,
+    small_chart,
+    tile_map,
+    tiles_chart,
     totals_by,
 )
 
@@ -49,6 +52,13 @@ def test_places_are_drawn_largest_first(monthly):
     assert len(rows) == 3
     assert [row["estimate"] for row in rows] == sorted((row["estimate"] for row in rows), reverse=True)
     assert "NaN" not in drawn(chart)
+
+
+def test_small_charts_and_tiles_have_no_setting_that_is_unknown(monthly, release):
+    """Axes and scales are plain dictionaries, which only ``to_dict`` looks at."""
+    tiles = tiles_chart(monthly, 5, tile_map(release.domain.place), short_names(monthly.places))
+    for chart in (small_chart(totals_by(release, "month")), tiles):
+        assert chart.to_dict()["layer"]
 
 
 def test_error_against_epsilon_marks_the_release(release):
