@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import sys
+from functools import cache
 from importlib import import_module
 from typing import Any, Final
 
@@ -59,8 +60,9 @@ def new_group(name: str, **settings: Any) -> typer.Typer:
     )
 
 
+@cache
 def load_command(name: str) -> Any:
-    """Return a command, or a group of commands, from its module ``tacit.cli.<name>``."""
+    """Return a command, or a group of commands, from its module ``tacit.cli.<name>``; made once."""
     module = import_module(f"tacit.cli.{name}")
     group: typer.Typer | None = getattr(module, "app", None)
     if group is None:
