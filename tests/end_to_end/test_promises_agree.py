@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import itertools
+from functools import lru_cache
 from pathlib import Path
 
 import pytest
@@ -95,7 +96,12 @@ class World:
 
 
 def _text(page: Path) -> str:
-    return " ".join(html.unescape(page.read_text(encoding="utf-8")).split())
+    return _shown(page.read_text(encoding="utf-8"))
+
+
+@lru_cache(maxsize=4)  # a page is read again for every sentence
+def _shown(page: str) -> str:
+    return " ".join(html.unescape(page).split())
 
 
 KINDS = ("reports", "counts", "gaussian", "user_days", "counter")
