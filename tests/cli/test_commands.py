@@ -180,6 +180,14 @@ def test_several_stations_reports_add_up(tacit, events, tmp_path):
     twice = tacit("tally", "a.reports", "a.reports", "--force")
     assert twice.code == 2
     assert "count twice" in twice.err
+    (tmp_path / "stations").mkdir()
+    empty = tacit("tally", "stations", "--force")
+    assert empty.code == 4
+    assert "stations has no report files" in empty.err
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.reports").rename(tmp_path / "stations" / f"{name}.reports")
+    assert tacit("tally", "stations", "--out", "folder.tally").code == 0
+    assert Tally.read(tmp_path / "folder.tally") == Tally.read(tmp_path / "events.tally")
 
 
 def test_counts_in_a_column_from_a_database(tacit, tmp_path):
