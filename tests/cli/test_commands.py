@@ -158,7 +158,7 @@ def test_the_ledger_is_for_its_owner_only(tacit, events, tmp_path):
 def test_a_seed_makes_a_simulation_that_says_so_to_the_end(tacit, events, tmp_path):
     tacit("plan", *DOUBS, *JANUARY, "--epsilon", "2")
     assert "SIMULATION" in tacit("randomize", events, *COLUMNS, "--seed", "7").err
-    tacit("tally", "events.reports")
+    assert "SIMULATION" in tacit("tally", "events.reports").err
     assert Tally.read(tmp_path / "events.tally").provenance.is_simulation
     assert "SIMULATION" in tacit("release", "events.tally").err
     assert "SIMULATION" in tacit("query", "release.parquet").err

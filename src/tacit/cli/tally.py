@@ -24,7 +24,10 @@ _ALARMS_SHOWN = 5  # a choice: of the others the number is said
 @takes(beyond=BEYOND)
 def tally(
     beyond: EngineOptions,
-    reports: Annotated[list[Path], typer.Argument(metavar="REPORTS...", help="Report files, or folders of them, made by: tacit randomize")],
+    reports: Annotated[
+        list[Path],
+        typer.Argument(metavar="REPORTS...", help="Report files, or folders of them, made by: tacit randomize"),
+    ],
     plan: PlanFile = Path("plan.toml"),
     out: Annotated[Path, typer.Option(help="Where to write the tally.", metavar="FILE")] = Path("events.tally"),
     force: Force = False,
@@ -43,6 +46,8 @@ def tally(
     console.say(
         f"Wrote {out}: {console.counted(total.n_reports, 'report')} in {console.counted(len(total.reports), public)}."
     )
+    if total.provenance.is_simulation:
+        console.warn("SIMULATION: the reports were made with a known seed. They protect nobody.")
     for alarm in alarms[:_ALARMS_SHOWN]:
         console.warn(f"Suspicious reports: {alarm}")
     if len(alarms) > _ALARMS_SHOWN:
