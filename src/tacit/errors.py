@@ -98,7 +98,7 @@ class Remedy(Enum):
     RANDOMIZE_INSTEAD = "Use mechanism_of, or make a plan with central_plan_for."
     RELEASE_COARSER = "Release it again with Release.of(..., by=..., place=...), or with keep_suppressed in its rules."
     RELEASE_FROM_REPORTS = "Release the reports again with by=... or place=..."
-    SAVE_MODEL = "Make one with SavedModel.of and its write."
+    SAVE_MODEL = "Make one with SavedModel and its write."
     SEND_NEW_DAYS = "Send the new days alone: a survey refuses events that were randomized before."
     START_COUNTER = "Start one with tacit.mechanisms.continual.start_counter."
 
