@@ -36,7 +36,7 @@ class Rule:
     is_of_fit: bool = True
 
 
-FIT: Final = "tacit.statespace.fit.fitted"
+FIT: Final = "tacit.statespace.model.fitted"
 """The fit of the time-series model. A rule that does not touch it takes the fit of the full model again."""
 
 
@@ -118,7 +118,7 @@ _SIZES: Final = f"{_STATES}.size_prior.SizePrior"
 
 RULES: Final = (
     # the time-series model, of smoothing and of forecasting
-    Rule("level shifts", ALL, {f"{_STATES}.fit.level_shifts": _nothing(np.zeros((1, 1)))}),
+    Rule("level shifts", ALL, {f"{_STATES}.model.level_shifts": _nothing(np.zeros((1, 1)))}),
     Rule("overdispersion of places", ALL, {f"{_MODEL}._dispersion": _with(overdispersion=0.0)}),
     Rule("counts by timetable", ALL, {f"{_MODEL}._dispersion": _with(chance=1.0)}),
     Rule("random-walk level", ALL, {f"{_MODEL}.state_space": _with(level_sd=1e-6)}),
@@ -128,12 +128,12 @@ RULES: Final = (
     Rule(
         "fit of hyperparameters",
         ALL,
-        {f"{_STATES}.fit.fit_hyperparameters": lambda _: lambda model, start, **_more: start},
+        {f"{_STATES}.model.fit_hyperparameters": lambda _: lambda model, start, **_more: start},
     ),
     Rule(
         "means over hyperparameters",
         ALL,
-        {f"{_STATES}.fit._averaged": lambda _: lambda loss, best: _hyperparameters().from_logs(best)},
+        {f"{_STATES}.model._averaged": lambda _: lambda loss, best: _hyperparameters().from_logs(best)},
     ),
     Rule("second revision", ALL, {f"{_SETTINGS}.revisions": _value(1)}),
     Rule("size prior (smoothing)", SMOOTHING, {f"{_SIZES}.moments": _flat_moments}),
@@ -142,7 +142,7 @@ RULES: Final = (
     Rule(
         "additive outliers",
         ("local",),
-        {f"{_STATES}.fit.with_outliers": lambda _: lambda states, *more: states},
+        {f"{_STATES}.model.with_outliers": lambda _: lambda states, *more: states},
         is_of_fit=False,
     ),
     Rule(

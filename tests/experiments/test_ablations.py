@@ -17,7 +17,7 @@ from experiments.findings import read_findings
 
 from statistical import Recorded, assert_as_recorded
 from tacit.postprocess import smoothing
-from tacit.statespace import fit
+from tacit.statespace import model
 
 RULE = {rule.name: rule for rule in RULES}
 
@@ -37,12 +37,12 @@ def test_a_name_that_is_not_in_the_code_is_refused() -> None:
 
 
 def test_a_rule_is_off_wherever_it_was_imported_and_on_again_afterwards() -> None:
-    before = fit.with_outliers
+    before = model.with_outliers
     with switched_off(RULE["additive outliers"]):
-        assert smoothing.with_outliers is fit.with_outliers is not before
+        assert smoothing.with_outliers is model.with_outliers is not before
     with pytest.raises(LookupError), switched_off(RULE["additive outliers"]):
         raise LookupError
-    assert smoothing.with_outliers is fit.with_outliers is before
+    assert smoothing.with_outliers is model.with_outliers is before
 
 
 def test_a_constant_of_a_settings_object_is_replaced_where_the_object_was_imported(

@@ -7,8 +7,7 @@ import numpy as np
 from small_series import noisy_series, small_series
 from tacit.forecast import CountDistribution
 from tacit.forecast.baselines import WeekdayMean
-from tacit.forecast.forecast import Forecast
-from tacit.forecast.notable import notable_bins
+from tacit.forecast.forecast import Forecast, notable_bins
 
 
 def made(series, horizon=7, totals=None) -> Forecast:

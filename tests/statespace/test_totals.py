@@ -10,8 +10,7 @@ import pytest
 
 from statistical import Recorded, assert_as_recorded
 from tacit._base.fields import from_plain, plain
-from tacit.counts.observations import Observations
-from tacit.counts.series import Series
+from tacit.counts.series import Observations, Series
 from tacit.domain import Domain, PlaceAxis, TimeAxis
 from tacit.statespace.covariates import Covariates
 from tacit.statespace.settings import SETTINGS

@@ -30,8 +30,7 @@ from tacit.domain import ALL, Domain
 from tacit.errors import SettingError
 from tacit.forecast.forecast import Forecasts
 from tacit.forecast.forecaster import Forecaster
-from tacit.statespace.calendar import season_length
-from tacit.statespace.covariates import Covariates
+from tacit.statespace.covariates import Covariates, season_length
 
 Report = Callable[[int, int | None], None]
 

@@ -27,8 +27,7 @@ from tacit.events.interpret import bins_and_clock
 from tacit.events.mapping import ReadOptions, find_column
 from tacit.events.proposal import recognized
 from tacit.events.sources import Source, open_source
-from tacit.statespace.calendar import SECONDS_A_DAY, bins_per_day
-from tacit.statespace.covariates import Covariates
+from tacit.statespace.covariates import SECONDS_A_DAY, Covariates, bins_per_day
 
 _NUMBER: Final = r"^(?P<number>[-+]?[0-9]+(?:{sign}[0-9]+)?(?:[eE][-+]?[0-9]+)?)$"
 _MISSING: Final = ("", "na", "nan", "null", "none", "-")

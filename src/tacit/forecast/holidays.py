@@ -22,8 +22,7 @@ from tacit._base.validation import check_at_least
 from tacit.domain import TimeAxis
 from tacit.domain.names import fold_name
 from tacit.errors import SettingError
-from tacit.statespace.calendar import weekdays
-from tacit.statespace.covariates import Covariates
+from tacit.statespace.covariates import Covariates, weekdays
 
 Days = NDArray[np.datetime64]
 

@@ -9,12 +9,11 @@ import numpy as np
 
 from tacit._base.arrays import BoolArray, FloatArray
 from tacit._base.extras import require
-from tacit.counts.observations import Observations
-from tacit.counts.series import Series
+from tacit.counts.series import Observations, Series
 from tacit.domain import TimeAxis
 from tacit.errors import DataError, SettingError
 from tacit.release import Release
-from tacit.statespace.calendar import season_length
+from tacit.statespace.covariates import season_length
 from tacit.statespace.totals import FilteredRates, TotalModel
 
 FEWEST_BINS: Final = 2  # one bin has no successor to learn from

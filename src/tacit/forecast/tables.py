@@ -22,8 +22,7 @@ from tacit._base.extras import require
 from tacit._base.files import csv_bytes, write_whole
 from tacit._base.validation import check_one_of, confidence_of
 from tacit.counts.count_distribution import CountDistribution
-from tacit.counts.observations import Observations
-from tacit.counts.series import Series
+from tacit.counts.series import Observations, Series
 from tacit.domain import Domain, PlaceAxis, TimeAxis
 from tacit.domain.step import floor, parse_step
 from tacit.errors import DataError, MissingColumn, SettingError

@@ -17,8 +17,7 @@ from tacit._base.arrays import BoolArray, Float32Array, FloatArray, IntArray
 from tacit.domain import Domain
 from tacit.forecast.forecaster import Forecaster
 from tacit.forecast.past import History
-from tacit.statespace.calendar import bins_per_day, calendar_columns, season_length
-from tacit.statespace.covariates import Covariates, known_means
+from tacit.statespace.covariates import Covariates, bins_per_day, calendar_columns, known_means, season_length
 
 LEADS: Final = (1, 2, 4, 7, 14, 28)  # bins ahead that are learned from; the last is a month of days
 _WINDOWS: Final = (1, 4, 13, 52)  # seasons: a week, a month, a quarter and a year of days

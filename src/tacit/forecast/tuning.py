@@ -24,8 +24,7 @@ from tacit.forecast.boosting import BoostingForecaster
 from tacit.forecast.past import History
 from tacit.forecast.tree_cases import Cases, Told, feature_groups, fewest_losses, ranks
 from tacit.randomness import SeededRandomness
-from tacit.statespace.calendar import season_length
-from tacit.statespace.covariates import Covariates
+from tacit.statespace.covariates import Covariates, season_length
 
 Progress = Callable[[int, float], None]
 

@@ -15,9 +15,8 @@ from tacit.counts.series import Series
 from tacit.errors import PlanMismatch, SettingError
 from tacit.events.places import Polygons
 from tacit.forecast.backtest import Leaderboard
-from tacit.forecast.forecast import DEFAULT_QUANTILE, Forecast
+from tacit.forecast.forecast import DEFAULT_QUANTILE, Forecast, notable_bins
 from tacit.forecast.forecaster import FORECASTERS
-from tacit.forecast.notable import notable_bins
 from tacit.forecast.past import series_of
 from tacit.pages import forecast_sections as sections
 from tacit.pages.embedding import chart_library, csv_link, json_for_script, policy, resource

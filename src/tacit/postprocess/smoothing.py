@@ -27,15 +27,13 @@ from tacit._base.arrays import BoolArray, FloatArray, IntArray
 from tacit._base.languages import stored
 from tacit.counts.estimate import Estimate
 from tacit.counts.norm_sub import norm_sub
-from tacit.counts.observations import Observations, column_kinds, measured_parts
+from tacit.counts.series import Observations, column_kinds, measured_parts
 from tacit.counts.tree_least_squares import TreeFusion
 from tacit.domain import TimeAxis
 from tacit.postprocess.coherence import calendar_tree, handed_down
-from tacit.statespace.calendar import Seasons, seasons
-from tacit.statespace.filtered_noise import FilteredNoise
-from tacit.statespace.fit import fitted, with_outliers
-from tacit.statespace.model import Model, total_excess
-from tacit.statespace.posterior_noise import StrataNoise
+from tacit.statespace.covariates import Seasons, seasons
+from tacit.statespace.model import Model, fitted, total_excess, with_outliers
+from tacit.statespace.posterior_noise import FilteredNoise, StrataNoise
 from tacit.statespace.settings import SETTINGS, Hyperparameters
 from tacit.statespace.size_prior import common_sd
 from tacit.statespace.smoothed_noise import FusedNoise, SmoothedNoise

@@ -132,7 +132,7 @@ class TotalSettings:
     search for the level counts as variance; doubled, short series lose bins to learn from."""
     first_step: float = 0.7
     """The first step of the search in logarithms: a factor of 2, about one prior standard deviation. The search is that
-    of shares (:func:`tacit.statespace.fit.minimize`)."""
+    of shares (:func:`tacit.statespace.model.minimize`)."""
 
     # the inflation of the stated variance
     look_back_years: float = 6.0

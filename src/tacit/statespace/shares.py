@@ -16,11 +16,10 @@ import numpy as np
 from tacit._base.arrays import FloatArray, IntArray
 from tacit._base.extras import require
 from tacit._base.kernels import compiled_kernels
-from tacit.counts.observations import Observations
+from tacit.counts.series import Observations
 from tacit.domain import TimeAxis
-from tacit.statespace.calendar import Seasons, seasons
-from tacit.statespace.fit import fitted
-from tacit.statespace.model import Model
+from tacit.statespace.covariates import Seasons, seasons
+from tacit.statespace.model import Model, fitted
 from tacit.statespace.passes import Ahead
 from tacit.statespace.settings import SETTINGS, Hyperparameters
 from tacit.statespace.size_prior import SizePrior, expected_sizes, pooled_shares

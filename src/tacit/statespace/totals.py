@@ -22,9 +22,8 @@ from tacit.counts.count_distribution import CountDistribution
 from tacit.counts.exact_intervals import normal_quantile
 from tacit.counts.series import Series
 from tacit.domain import TimeAxis
-from tacit.statespace.calendar import DAYS_A_YEAR, bin_days, season_length
-from tacit.statespace.covariates import Covariates, Terms
-from tacit.statespace.fit import minimize
+from tacit.statespace.covariates import DAYS_A_YEAR, Covariates, Terms, bin_days, season_length
+from tacit.statespace.model import minimize
 from tacit.statespace.passes import Ahead
 from tacit.statespace.settings import SETTINGS, TotalHyperparameters
 
