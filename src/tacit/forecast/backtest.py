@@ -274,7 +274,7 @@ def backtest(
     told(n_all, n_all)
     squares = {name: squared_errors(each, counts) for name, (each, _) in made.items()}
     best = min(squares, key=lambda name: Mean.of(squares[name], counts.counted).value)
-    scores = [_score(name, *made[name], counts, totals, squares[name], squares[best]) for name in made]
+    scores = [_score(name, made[name], (counts, totals), squares[best]) for name in made]
     scores.sort(key=lambda score: (score.mse if score.mae is None else score.mae).value)
     raw = Mean.of(squares[best] + counts.variances, counts.counted).value
     noise = Mean.of(counts.variances, counts.counted).value
@@ -329,15 +329,10 @@ def _held(series: Series, truth: ExactTally | None, at: NDArray[np.int64], horiz
 
 
 def _score(
-    name: str,
-    each: CountDistribution,
-    total: CountDistribution,
-    counts: Held,
-    totals: Held,
-    own: FloatArray,
-    best: FloatArray,
+    name: str, made: tuple[CountDistribution, CountDistribution], held: tuple[Held, Held], best: FloatArray
 ) -> Score:
-    in_all, limits = squared_errors(total, totals), (each.intervals(level) for level in LEVELS)
+    (each, total), (counts, totals), (own, in_all) = made, held, map(squared_errors, made, held)
+    limits = (each.intervals(level) for level in LEVELS)
     return Score(
         name,
         Mean.of(own, counts.counted),
