@@ -123,8 +123,8 @@ RULES: Final = (
     Rule("counts by timetable", ALL, {f"{_MODEL}._dispersion": _with(chance=1.0)}),
     Rule("random-walk level", ALL, {f"{_MODEL}.state_space": _with(level_sd=1e-6)}),
     Rule("AR(1) component", ALL, {f"{_MODEL}.state_space": _with(ar_sd=1e-6)}),
-    Rule("weekdays of places", ALL, {f"{_STATES}.calendar.seasons": _without_terms("weekday")}),
-    Rule("seasons of places", ALL, {f"{_STATES}.calendar.seasons": _without_terms("season")}),
+    Rule("weekdays of places", ALL, {f"{_STATES}.covariates.seasons": _without_terms("weekday")}),
+    Rule("seasons of places", ALL, {f"{_STATES}.covariates.seasons": _without_terms("season")}),
     Rule(
         "fit of hyperparameters",
         ALL,
