@@ -253,7 +253,7 @@ def backtest(
     forecaster learns from the bins before the first origin, and again at each ``refit_every``-th one. Covariates are
     taken for known ahead, weather too.
     """
-    check_at_least(1, horizon=horizon)
+    check_at_least(1, horizon=horizon, refit_every=1 if refit_every is None else refit_every)
     named = dict(forecasters) if isinstance(forecasters, Mapping) else {one.name: one for one in forecasters}
     if not named or len(named) < len(forecasters):
         raise SettingError("forecasters must be one or more, of different names. Name them: {'a': ..., 'b': ...}.")

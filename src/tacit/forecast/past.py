@@ -129,11 +129,11 @@ class History:
         return self.series.domain.time
 
     def check_long_enough(self, n_bins: int, *, forecaster: str) -> None:
-        """Refuse a series with fewer than ``n_bins`` bins counted."""
-        if (n_counted := int(self.series.counted.sum())) < n_bins:
+        """Refuse a series with fewer than ``n_bins`` bins of which the total is known."""
+        if (n_counted := int(self.observed[:, -1].sum())) < n_bins:
             raise DataError(
-                f"{forecaster} needs a series of at least {n_bins} bins that were counted; got {n_counted}, each a "
-                f"{self.time.step}. Wait for more, or count by a finer step."
+                f"{forecaster} needs a series of at least {n_bins} bins that were counted, in all places unless totals "
+                f"are public; got {n_counted}, each a {self.time.step}. Wait for more, or count by a finer step."
             )
 
     @property

@@ -109,14 +109,15 @@ class ShareForecaster(Learner):
 
     def __init__(self, prior: Mapping[str, float] | None = None) -> None:
         self.prior = prior
-        self._at_end: tuple[Series, _Filtered] | None = None
+        self._at_end: tuple[Series, Covariates | None, _Filtered] | None = None
 
     def _learn(self, series: Series, covariates: Covariates | None) -> None:
         sizes = self._sizes(series)
         past = without_gaps(series, len(series))
-        if past.counted.sum() < FEWEST_BINS:
+        if past.observed[:, -1].sum() < FEWEST_BINS:
             raise DataError(
-                f"{self.name} needs at least {FEWEST_BINS} time bins that were counted; this series has fewer."
+                f"{self.name} needs at least {FEWEST_BINS} time bins that were counted, in all places unless totals "
+                "are public; this series has fewer."
             )
         self._totals = TotalModel.learned(past, covariates)
         self._shares: ShareModel | None = None
@@ -141,9 +142,9 @@ class ShareForecaster(Learner):
 
     def _filtered(self, series: Series, origins: IntArray) -> _Filtered:
         """Return what is known at origins (ascending) of a series; at the end of the forecaster's own it is kept."""
-        is_end = series is self._series and origins.tolist() == [len(series)]
-        if is_end and self._at_end is not None and self._at_end[0] is series:
-            return self._at_end[1]
+        is_end, kept = series is self._series and origins.tolist() == [len(series)], self._at_end
+        if is_end and kept is not None and kept[0] is series and kept[1] is self._covariates:
+            return kept[2]
         past = without_gaps(series.until(int(origins[-1])), self._n_learned)
         rates = self._totals.filter(past, self._covariates, origins)
         weights = None
@@ -151,7 +152,7 @@ class ShareForecaster(Learner):
             known, excess = share_observations(past, self._totals, rates)
             weights = self._shares.filter(known, excess, series.domain.time, origins)
         if is_end:
-            self._at_end = series, (past, rates, weights)
+            self._at_end = series, self._covariates, (past, rates, weights)
         return past, rates, weights
 
     def _ahead(self, series: Series, origins: IntArray, horizon: int) -> Disaggregated:
