@@ -45,7 +45,6 @@ class Remedy(Enum):
     ALLOW_MORE = "Ask for less, keep to new days, or allow more with Ledger.set_budget({data_set!r}, ...)."
     AUDIT_FEWER = "Make more, or audit with fewer n_runs."
     CHANGE_BUDGET = "Leave the budget out, or change it first with Ledger.set_budget({data_set!r}, ...)."
-    CHOOSE_DATE_ORDER = "Say which it is with ReadOptions(date_format='day-first'), or 'month-first'."
     CHOOSE_HISTORY = "Choose another history for the CounterFiles."
     CHOOSE_HORIZON = "Give for example 7, or 'month'."
     CHOOSE_STATE = "Choose another state for the CounterFiles."

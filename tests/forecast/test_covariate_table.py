@@ -92,6 +92,8 @@ def test_an_anomaly_fades(seed: int) -> None:
         ("date,rain\n2016-01-02,1\n2016-01-01,1\n2016-01-02,1\n", "rows 2 and 4 have the same"),
         ("date,rain\n2016-01-01,1\nsoon,1\n", "row 3, column date: each entry must be a date; 1 are not"),
         ("date,rain\n2016-01-01,1\n,1\n", "row 3, column date: each entry must not be blank"),
+        ("date,rain\n01/13/2016,1\n13/01/2016,1\n", "row 3 can only be day first, the one in row 2 only month first"),
+        ("date,rain\n01/02/2016,1\n", "no date tells .* in row 2"),
         ("date,rain\n", "has no rows|no rows"),
         ("date,rain\n2012-01-01,1\n2012-01-02,1\n", "between 2016-01-01 and 2016-01-05, .*; none of 2 does"),
     ],

@@ -20,9 +20,9 @@ from tacit._base.languages import stored
 from tacit._base.reading import LARGEST_EXPANDED, LARGEST_NUMBER
 from tacit._base.validation import check_at_least
 from tacit.domain import Domain, TimeAxis
-from tacit.errors import DataError, SettingError, UnreadableFile
+from tacit.errors import AmbiguousDate, DataError, SettingError, UnreadableFile
 from tacit.events.columns import codes_of, is_text, read_number, text_of
-from tacit.events.dates import BLANK, GOOD, UNDECIDED, OrderKeeper, ReadDates, find_proofs, read_dates
+from tacit.events.dates import BLANK, GOOD, UNDECIDED, DateForm, DateOrder, ReadDates, parse_date_format, read_dates
 from tacit.events.interpret import bins_and_clock
 from tacit.events.mapping import ReadOptions, find_column
 from tacit.events.proposal import recognized
@@ -134,12 +134,23 @@ def _plain(array: Any) -> Any:
 
 
 def _dates(column: Any, numbers: IntArray, name: str, source: str, options: ReadOptions) -> ReadDates:
-    keeper = OrderKeeper(options.date_format, source)
-    dates = read_dates(column, keeper.form)
-    keeper.note(find_proofs(dates, numbers))
-    dates = read_dates(column, keeper.form)
-    if (dates.state == UNDECIDED).any():
-        keeper.refuse_undecided(int(numbers[np.argmax(dates.state == UNDECIDED)]))
+    dates = read_dates(column, DateForm() if options.date_format is None else parse_date_format(options.date_format))
+    if options.date_format is None:
+        is_day_first, is_month_first = (mark.any() for mark in (dates.proves_day_first, dates.proves_month_first))
+        if is_day_first and is_month_first:
+            first, other = (numbers[np.argmax(mark)] for mark in (dates.proves_day_first, dates.proves_month_first))
+            raise AmbiguousDate(
+                f"{source}: the date in row {first} can only be day first, the one in row {other} only month first. "
+                "Write all dates alike."
+            )
+        if is_day_first or is_month_first:
+            order = DateOrder.DAY_FIRST if is_day_first else DateOrder.MONTH_FIRST
+            dates = read_dates(column, DateForm(order=order))
+    if (is_undecided := dates.state == UNDECIDED).any():
+        raise AmbiguousDate(
+            f"{source}: no date tells whether they are day first or month first (the first in question is in row "
+            f"{numbers[np.argmax(is_undecided)]}). Write the year first."
+        )
     if (bad := np.flatnonzero(dates.state != GOOD)).size:
         rule = "must not be blank" if dates.state[bad[0]] == BLANK else "must be a date"
         raise DataError(

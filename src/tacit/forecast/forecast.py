@@ -194,27 +194,19 @@ def _period(asked: str, time: TimeAxis) -> int:
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class Notable:
-    """A bin of a forecast, by number, and why it stands out, in sentences."""
+def notable_bins(
+    forecast: Forecast, series: Series, holidays: Mapping[str, str] | None = None
+) -> dict[int, tuple[str, ...]]:
+    """Return why bins of a forecast, by number, stand out from the series it was made of, in sentences.
 
-    bin: int
-    reasons: tuple[str, ...]
-
-
-def notable_bins(forecast: Forecast, series: Series, holidays: Mapping[str, str] | None = None) -> list[Notable]:
-    """Return bins of a forecast that stand out from the series it was made of; ``holidays`` are names by ISO date.
-
-    Only the total of all places is looked at, which is known better than any single place.
+    Only the total of all places is looked at, which is known better than any single place. ``holidays`` are names by
+    ISO date.
     """
-    reasons: list[list[str]] = [[] for _ in range(forecast.domain.shape[0])]
-    for bin, name in _holidays(forecast, holidays or {}).items():
-        reasons[bin].append(gettext("Public holiday: %(name)s.", name=name))
-    for bin, words in _unusual(forecast, series).items():
-        reasons[bin].append(words)
-    for bin, words in _busy(forecast, series).items():
-        reasons[bin].append(words)
-    return [Notable(bin, tuple(why)) for bin, why in enumerate(reasons) if why]
+    named = _holidays(forecast, holidays or {})
+    of_holidays = {bin: gettext("Public holiday: %(name)s.", name=name) for bin, name in named.items()}
+    reasons = of_holidays, _unusual(forecast, series), _busy(forecast, series)
+    bins = sorted(set().union(*reasons))
+    return {bin: tuple(words[bin] for words in reasons if bin in words) for bin in bins}
 
 
 def _holidays(forecast: Forecast, names: Mapping[str, str]) -> dict[int, str]:

@@ -108,7 +108,8 @@ def make_forecast_page(
             "events": events,
             "is_few": shown.n_bins <= FEW_BINS,
             "notable": [
-                {"label": moment(shown.labels[item.bin]), "reasons": item.reasons} for item in found[:_MOST_NOTABLE]
+                {"label": moment(shown.labels[bin]), "reasons": reasons}
+                for bin, reasons in list(found.items())[:_MOST_NOTABLE]
             ],
             "n_more_notable": max(len(found) - _MOST_NOTABLE, 0),
             "public": list(public),
