@@ -135,17 +135,15 @@ def _plain(array: Any) -> Any:
 
 def _dates(column: Any, numbers: IntArray, name: str, source: str, options: ReadOptions) -> ReadDates:
     dates = read_dates(column, DateForm() if options.date_format is None else parse_date_format(options.date_format))
-    if options.date_format is None:
-        is_day_first, is_month_first = (mark.any() for mark in (dates.proves_day_first, dates.proves_month_first))
-        if is_day_first and is_month_first:
-            first, other = (numbers[np.argmax(mark)] for mark in (dates.proves_day_first, dates.proves_month_first))
-            raise AmbiguousDate(
-                f"{source}: the date in row {first} can only be day first, the one in row {other} only month first. "
-                "Write all dates alike."
-            )
-        if is_day_first or is_month_first:
-            order = DateOrder.DAY_FIRST if is_day_first else DateOrder.MONTH_FIRST
-            dates = read_dates(column, DateForm(order=order))
+    marks = {DateOrder.DAY_FIRST: dates.proves_day_first, DateOrder.MONTH_FIRST: dates.proves_month_first}
+    proofs = {order: numbers[np.argmax(mark)] for order, mark in marks.items() if mark.any()}
+    if options.date_format is None and len(proofs) == 2:
+        raise AmbiguousDate(
+            f"{source}: the date in row {proofs[DateOrder.DAY_FIRST]} can only be day first, the one in row "
+            f"{proofs[DateOrder.MONTH_FIRST]} only month first. Write all dates alike."
+        )
+    if options.date_format is None and proofs:
+        dates = read_dates(column, DateForm(next(iter(proofs))))
     if (is_undecided := dates.state == UNDECIDED).any():
         raise AmbiguousDate(
             f"{source}: no date tells whether they are day first or month first (the first in question is in row "
