@@ -176,7 +176,6 @@ RULES: Final = (
         "positive medians",
         {f"{_STATES}.shares._positive": lambda _: lambda means, variances: (means, variances)},
     ),
-    _forecast("least share", {f"{_SETTINGS}.least_share": _value(1e-6)}),
     _forecast("excess of public totals (forecast)", {"tacit.forecast.past.share_observations": _without_outliers}),
     # forecasting: totals
     _forecast("limit on surprise", {f"{_SETTINGS}.totals.largest_innovation": _value(1e6)}),

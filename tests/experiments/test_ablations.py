@@ -97,14 +97,14 @@ def closed_place(seed: int) -> dict[str, float]:
     return {"error": float(np.log(without / full)), "covered": wide - narrow}
 
 
-CLOSED_PLACE: Recorded = {"error": (0.2241, 0.031), "covered": (0.0003825, 0.00019)}
+CLOSED_PLACE: Recorded = {"error": (0.4361, 0.053), "covered": (0.0003825, 0.00019)}
 """The logarithm of the ratio of errors, and the difference of what is covered."""
 
 
 @pytest.mark.false_failure(1e-6)
 def test_without_level_shifts_forecasts_of_a_place_that_closed_err_more(seed: int) -> None:
     assert_as_recorded(closed_place, CLOSED_PLACE, seed)
-    assert CLOSED_PLACE["error"][0] > np.log(1.2)
+    assert CLOSED_PLACE["error"][0] > np.log(1.5)
     assert CLOSED_PLACE["covered"][0] > 0
 
 

@@ -136,7 +136,6 @@ class ShareModel:
         wholes = means.sum(axis=0)
         variances = np.maximum(variances, np.square(SETTINGS.least_forecast_sd * self.base)[:, None, None])
         shares, variances = _positive(means / wholes, variances / np.square(wholes))
-        shares = np.maximum(shares, (SETTINGS.least_share * self.base)[:, None, None])
         shares = np.moveaxis(shares / shares.sum(axis=0), 0, 2)
         return Shares(shares, np.moveaxis(variances, 0, 2), weights, wholes, coming)
 
