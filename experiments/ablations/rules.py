@@ -190,7 +190,6 @@ RULES: Final = (
     _forecast("AR(1) component of totals", {f"{_TOTALS}.TotalModel._dynamics": _with_hyperparameters(ar_sd=1e-6)}),
     _forecast("weekdays of totals", {f"{_SETTINGS}.totals.weekday_sd": _value(1e-6)}),
     _forecast("seasons of totals", {f"{_SETTINGS}.totals.year_sd": _value(1e-6)}),
-    _forecast("trend of totals", {f"{_SETTINGS}.totals.trend_sd": _value(1e-6)}),
     _forecast(
         "untold gaps",
         {

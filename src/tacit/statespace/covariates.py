@@ -279,7 +279,7 @@ class Terms:
 
     def kinds(self, step: str) -> tuple[str, ...]:
         """Return the kind of each term, as ``<kind>_sd`` of :class:`tacit.statespace.settings.TotalSettings`."""
-        found = [kind for kind, part in _calendar(_EXAMPLE, step, 0) for _ in range(part.shape[1])]
+        found = [kind for kind, part in _calendar(_EXAMPLE, step) for _ in range(part.shape[1])]
         for column in self.columns:
             found += ["flag"] * (3 if column.is_alone else 1) if column.is_flag else ["number"] * 2
         return (*found, *("special" for _ in self.specials))
@@ -287,7 +287,7 @@ class Terms:
     def rows(self, time: TimeAxis, covariates: Covariates | None, first: int, stop: int) -> FloatArray:
         """Return the regressors of the bins from ``first`` up to ``stop``; what is unknown of one has no effect."""
         starts = time.without_end().starts(stop + 1)
-        parts = [part for _, part in _calendar(starts[first:], time.step, starts[0])]
+        parts = [np.zeros((stop - first, 0)), *(part for _, part in _calendar(starts[first:], time.step))]
         if covariates is not None and self.columns:
             around = bins_per_day(time.step) or 1
             known = covariates.rows(0, stop + around)
@@ -333,16 +333,15 @@ def _has_neighbours(name: str, columns: Mapping[str, FloatArray], around: int) -
 _EXAMPLE: Final = np.array(["2018-01-01", "2018-02-01"], "datetime64[s]")
 
 
-def _calendar(edges: Times, step: str, origin: Any) -> list[tuple[str, FloatArray]]:
-    """Return the regressors of the calendar for bins with these edges, by kind; the trend begins at the origin."""
-    days = edges.astype("datetime64[s]").astype(np.int64) / SECONDS_A_DAY
-    begin = np.datetime64(origin, "s").astype(np.int64) / SECONDS_A_DAY
+def _calendar(edges: Times, step: str) -> list[tuple[str, FloatArray]]:
+    """Return the regressors of the calendar for bins with these edges, by kind."""
     blocks = calendar_blocks(edges, step, of_day=_DAY_WAVES, of_year=2 if step == "month" else _YEAR_WAVES)
-    parts = [("trend", ((days[:-1] - begin) / DAYS_A_YEAR)[:, None]), *blocks.items()]
+    parts = list(blocks.items())
     if "clock" in blocks:
         # days off have hours of their own; the factor adds up to 0 over a week
         is_weekend = np.where(weekdays(edges[:-1]) >= 5, 1.0, -0.4)
         parts.append(("clock", is_weekend[:, None] * blocks["clock"][:, :4]))
     if step == "month":
-        parts.append(("length", np.log(np.diff(days) * 12 / DAYS_A_YEAR)[:, None]))
+        days = np.diff(edges.astype("datetime64[s]").astype(np.int64)) / SECONDS_A_DAY
+        parts.append(("length", np.log(days * 12 / DAYS_A_YEAR)[:, None]))
     return parts

@@ -89,8 +89,6 @@ class TotalSettings:
     year_sd: float = 0.1
     """Summers and winters differ by about 10 %. Near 0 it costs up to 45 % where years do, and gains up to 7 % in
     series of less than a year, whose season is a guess."""
-    trend_sd: float = 0.05
-    """Growth in a year. Near 0 it costs up to 0.9 % in series of four years, nothing in those of months."""
     flag_sd: float = 0.1
     """Holidays and other flags. Halved, the effect of a flag that came a few times is taken for half."""
     number_sd: float = 0.1
