@@ -140,12 +140,6 @@ RULES: Final = (
     Rule("skew of shares", SMOOTHING, {f"{_SIZES}.moments": _without_third}),
     # smoothing
     Rule(
-        "additive outliers",
-        ("local",),
-        {f"{_STATES}.model.with_outliers": lambda _: lambda states, *more: states},
-        is_of_fit=False,
-    ),
-    Rule(
         "excess of public totals (smoothing)",
         ("local",),
         {f"{_STATES}.model.total_excess": lambda _: lambda totals, **_more: np.zeros(len(totals))},

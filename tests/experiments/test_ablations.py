@@ -37,12 +37,12 @@ def test_a_name_that_is_not_in_the_code_is_refused() -> None:
 
 
 def test_a_rule_is_off_wherever_it_was_imported_and_on_again_afterwards() -> None:
-    before = model.with_outliers
-    with switched_off(RULE["additive outliers"]):
-        assert smoothing.with_outliers is model.with_outliers is not before
-    with pytest.raises(LookupError), switched_off(RULE["additive outliers"]):
+    before, rule = model.total_excess, RULE["excess of public totals (smoothing)"]
+    with switched_off(rule):
+        assert smoothing.total_excess is model.total_excess is not before
+    with pytest.raises(LookupError), switched_off(rule):
         raise LookupError
-    assert smoothing.with_outliers is model.with_outliers is before
+    assert smoothing.total_excess is model.total_excess is before
 
 
 def test_a_constant_of_a_settings_object_is_replaced_where_the_object_was_imported(

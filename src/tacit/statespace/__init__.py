@@ -34,8 +34,7 @@ One pass backward gives the posterior means, the variances of many questions, an
 shift; the variance of one question needs the pass forward alone.
 
 **Fit** (``model.fitted``). Hyperparameters by penalized likelihood, averaged where noise hides a variance; level shifts
-one after another, where they are more likely than none; additive outliers, counts that no usual bin explains, stand
-for themselves.
+one after another, where they are more likely than none.
 
 **Posterior.** Places add up to the public total: multinomial counts are Poisson counts given their sum. The noise
 models say variances, skewness and tails of any sum of smoothed counts (``smoothed_noise``, of trees too;

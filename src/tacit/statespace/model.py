@@ -31,7 +31,7 @@ from tacit.counts.series import Observations
 from tacit.statespace.covariates import DAYS_A_YEAR, Seasons
 from tacit.statespace.settings import SETTINGS, Hyperparameters
 from tacit.statespace.size_prior import columns_by_kind, long_run_shares
-from tacit.statespace.state_space import StateSpace, rounded
+from tacit.statespace.state_space import StateSpace
 
 _AVERAGED: Final = ((0, 2), (5, 1))  # level_sd, squared, and overdispersion: variances both
 _SHRINK: Final = 0.4  # of a step that did not help; a half or a third take as many evaluations
@@ -301,25 +301,3 @@ def level_shifts(model: Model, hyperparameters: Hyperparameters) -> FloatArray:
         places = places[is_found]
         found[:, places] += sizes[:, is_found]
     return found if found.any() else np.zeros((1, 1))
-
-
-def with_outliers(state_space: StateSpace, model: Model, shares: FloatArray, variances: FloatArray) -> StateSpace:
-    """Return the state-space form in which additive outliers stand for themselves: their share says nothing of them.
-
-    A count may then differ from its expectation by as much as it did. So its estimate is about what its own reports
-    say, with their noise, and the share is not moved by it. ``shares`` are posterior means less the start, with their
-    variances.
-    """
-    known, exposures = model.observations, state_space.exposures[:, None]
-    squares = np.square(known.counts - exposures * (shares + model.start))
-    spread = state_space.process_variance + state_space.noise_variance + np.square(exposures) * variances
-    is_outlier = squares > SETTINGS.outlier_sd**2 * spread
-    if not is_outlier.any():
-        return state_space
-    own = np.divide(known.counts, exposures, out=np.zeros(squares.shape), where=exposures > 0)
-    noise_variance = known.noise_variance(np.where(is_outlier, own, model.shares))
-    return replace(
-        state_space,
-        process_variance=rounded(np.where(is_outlier, squares, state_space.process_variance)),
-        noise_variance=rounded(np.where(is_outlier, noise_variance, state_space.noise_variance)),
-    )

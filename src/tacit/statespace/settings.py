@@ -212,7 +212,7 @@ class Settings:
     fewest_times: int = 28
     """With fewer observed bins (four weeks of days) the prior's hyperparameters are taken: weekdays came four times."""
 
-    # level shifts and additive outliers
+    # level shifts and excesses
     shifts_per_year: float = 0.05
     """The expected level shifts of a place in a year: one place in twenty opens, closes or moves. A factor of
     2 moves the log likelihood that a shift must gain by 0.7."""
@@ -228,9 +228,6 @@ class Settings:
     doubled, a place that opened is known a week later."""
     least_shift_part: float = 1e-4
     """A time with less of a shift's posterior probability gets none of its variance: keeps releases small."""
-    outlier_sd: float = 4.5
-    """A count of more posterior standard deviations is an additive outlier: by chance once in 150,000. Halved, one
-    usual count in 40 is taken for one, and noise gets in; doubled, outliers move the shares of their weeks."""
     excess_window: int = 43
     """Times around a public total whose median is usual: six weeks of days and one. Halved, a fortnight of storms is
     usual; doubled, the rise of a season is an excess."""
