@@ -3,7 +3,7 @@
 Year first: ``2018-12-31``, ``2018/12/31``; day first or month first also ``31.12.2018``, ``31-12-2018``; with or
 without a time of day (``T`` or a space, ``08:08``, ``08:08:30``, fractions, AM and PM) and an offset (``Z``,
 ``+01:00``). Whoever knows the source says what comes first in ``08/09/2018``; only public tables may tell it by their
-rows (:class:`OrderKeeper`).
+rows (``proves_day_first``, ``proves_month_first``).
 
 Most files write every date alike, padded with zeros. Those are read from the bytes of the whole column at once;
 whatever else is left goes through one regular expression. Both ways obey the same rules and are tested against
