@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import csv
 import re
+import signal
 import sqlite3
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -122,6 +125,14 @@ def test_a_run_that_was_stopped_goes_on_and_says_so(tacit, events, tmp_path, mon
     assert "A run that was interrupted was taken up" in taken_up.out
     assert tacit("randomize", events, *COLUMNS).code == 2  # the file is there
     assert tacit("randomize", events, *COLUMNS, "--out", "b.reports").code == 5
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_ends_a_command_with_a_sentence(number, code):
+    stopping = "import os; from tacit.cli import app; app.app = lambda: os.kill(os.getpid(), {}); app.run()"
+    ran = subprocess.run([sys.executable, "-c", stopping.format(int(number))], capture_output=True, text=True)
+    assert ran.returncode == code
+    assert ran.stderr == "Error: stopped. Files that were not finished were not left behind.\n"
 
 
 def test_a_reordered_file_in_another_format_is_the_same_events(tacit, events, tmp_path):
