@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import socket
 import subprocess
-import sys
 import time
 import urllib.error
 import urllib.request
@@ -27,6 +25,7 @@ from tacit.service.app import MESSAGE_TYPE, Collector, make_app
 from tacit.service.store import Store
 from tacit.service.survey import Survey
 from tacit.service.tokens import Scope
+from warm_processes import WarmProcess
 
 NOON = datetime(2026, 11, 17, 12, tzinfo=UTC)
 TODAY = 16
@@ -52,14 +51,14 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def when_up(port: int, process: subprocess.Popen[bytes]) -> None:
+def when_up(port: int, process: subprocess.Popen[bytes] | WarmProcess) -> None:
     """Wait until a collector answers."""
-    for _ in range(2400):
+    for _ in range(6000):
         try:
             urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=5).read()
             return
         except OSError:
-            time.sleep(0.05)
+            time.sleep(0.02)
             assert process.poll() is None, "the collector did not start"
     raise AssertionError("the collector does not answer")
 
@@ -73,16 +72,12 @@ class Running:
     folder: Path
     port: int
     log: Path
-    process: subprocess.Popen[bytes] | None = None
+    process: WarmProcess | None = None
 
     def start(self) -> None:
         """Start it, and wait until it answers."""
         words = ["serve", "--store", self.database, "--folder", str(self.folder), "--port", str(self.port)]
-        code = "from tacit.cli import main; main()"
-        environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[1] / "src")}
-        command = [sys.executable, "-c", code, *words]
-        with self.log.open("ab") as log:
-            self.process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=log)
+        self.process = WarmProcess.start(words, self.log)
         when_up(self.port, self.process)
 
     def stop(self, how: int = signal.SIGKILL) -> int:

@@ -25,7 +25,7 @@ from reference_samplers import reports_of
 from small_worlds import EVERY_ROW, days_and_places
 from tacit._base.files import write_whole
 from tacit._base.rounding import at_most, epsilon_at_most, percent_at_most
-from tacit.audit import Audit, audit_bound_choice, audit_counter, audit_memo, audit_plan, audit_repeated_reports
+from tacit.audit import Audit, audit_bound_choice, audit_counter, audit_memo, audit_plan, audit_repeated_reports, suites
 from tacit.audit.testing import assert_frequencies, check_channel, check_randomizer
 from tacit.collection.curating import add_events
 from tacit.collection.randomizing import randomize_events
@@ -65,8 +65,29 @@ N_CELLS = 5
 # ---- local randomizers
 
 
-def _is_refuted(audits: Iterable[Audit]) -> bool:
-    return any(audit.is_refuted for audit in audits)
+class _Refuted(Exception):
+    """Ends a suite of audits."""
+
+
+def _is_refuted(run: Callable[[], Iterable[Audit]]) -> bool:
+    """Whether an audit of a suite refutes; those after it, half of the time and more, could not change that."""
+    together = suites._together
+
+    def stopping(step: Callable[[float], Audit]) -> Callable[[float], Audit]:
+        def audited(confidence: float) -> Audit:
+            done = step(confidence)
+            if done.is_refuted:
+                raise _Refuted
+            return done
+
+        return audited
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(suites, "_together", lambda steps, confidence: together([*map(stopping, steps)], confidence))
+        try:
+            return any(audit.is_refuted for audit in run())
+        except _Refuted:
+            return True
 
 
 def audit_of_devices(name: str) -> Refuter:
@@ -75,7 +96,7 @@ def audit_of_devices(name: str) -> Refuter:
     def find(setting: Setting) -> bool:
         plan = plan_for(days_and_places(2, N_CELLS), epsilon=EPSILON, mechanism=name)
         source = SeededRandomness(setting.seed)
-        return _is_refuted(audit_plan(plan, confidence=setting.confidence, randomness=source))
+        return _is_refuted(lambda: audit_plan(plan, confidence=setting.confidence, randomness=source))
 
     return Refuter(f"audit of a plan for devices ({name})", find)
 
@@ -85,7 +106,7 @@ def _find_in_tables(setting: Setting) -> bool:
     domain = replace(days_and_places(2, 3), kind=KindAxis.of(["fire", "flood"]))
     plan = plan_for(domain, epsilon=EPSILON, mechanism="sampled tables", private=("place", "kind"))
     source = SeededRandomness(setting.seed)
-    return _is_refuted(audit_plan(plan, confidence=setting.confidence, randomness=source))
+    return _is_refuted(lambda: audit_plan(plan, confidence=setting.confidence, randomness=source))
 
 
 audit_of_tables = Refuter("audit of a plan for devices (sampled tables)", _find_in_tables)
@@ -255,7 +276,7 @@ def audit_of_curator(name: str, **settings: object) -> Refuter:
         kinds = KindAxis.of(["fire", "flood"]) if options["mechanism"] == "tables" else None
         plan = central_plan_for(replace(days_and_places(16, 3), kind=kinds), **options)  # type: ignore[arg-type]
         source = SeededRandomness(setting.seed)
-        return _is_refuted(audit_plan(plan, confidence=setting.confidence, randomness=source))
+        return _is_refuted(lambda: audit_plan(plan, confidence=setting.confidence, randomness=source))
 
     return Refuter(f"audit of a curator's plan ({name})", find)
 
@@ -339,7 +360,7 @@ def audit_of_counter(name: str, cost: Cost, *, unit: Unit | None = None) -> Refu
         spend = Spend.simulation(cost, seed=1)
         stream = Counter.start(spend, domain, horizon=8, unit=unit or Unit()).stream
         source = SeededRandomness(setting.seed)
-        return _is_refuted(audit_counter(stream, confidence=setting.confidence, randomness=source))
+        return _is_refuted(lambda: audit_counter(stream, confidence=setting.confidence, randomness=source))
 
     return Refuter(f"audit of a counter ({name})", find)
 

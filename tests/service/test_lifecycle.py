@@ -77,7 +77,7 @@ class Lifecycle(RuleBasedStateMachine):
     @rule(step=st.sampled_from(["make_folders", "_check", "ReportWriter"]))
     def close_and_be_stopped(self, step):
         with pytest.MonkeyPatch.context() as stopped:
-            stopped.setattr(mixing, step, lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+            stopped.setattr(mixing, step, lambda *_, **__: (_ for _ in ()).throw(KeyboardInterrupt))
             try:
                 mixing.close_due(self.store, SURVEY, self.clock, self.folder)
             except KeyboardInterrupt:

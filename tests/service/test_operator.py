@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
 import httpx2
 import numpy as np
 import pytest
-from playwright.sync_api import sync_playwright
+from playwright.sync_api import Browser, sync_playwright
 
 from service_worlds import NOON, TODAY, collector, message, survey_of
 from tacit.domain import Domain, PlaceAxis, TimeAxis
@@ -155,10 +156,19 @@ def test_a_part_that_is_not_of_the_page_is_not_there(world):
     assert world.client.get("/operator/operator.py").status_code == 404
 
 
+@pytest.fixture(scope="module")
+def browser(chromium) -> Iterator[Browser]:
+    """One for both widths; each test has a page of its own, which knows nothing of the other."""
+    with sync_playwright() as playwright:
+        launched = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        yield launched
+        launched.close()
+
+
 @pytest.mark.browser
 @pytest.mark.slow
 @pytest.mark.parametrize("width", [1200, 390])
-def test_the_page_shows_the_sums_and_keeps_the_token_in_memory_alone(chromium, tmp_path, width):
+def test_the_page_shows_the_sums_and_keeps_the_token_in_memory_alone(browser, tmp_path, width):
     survey = survey_of(Domain(TimeAxis("2026-11-01", "day"), PlaceAxis.of([f"place {n}" for n in range(17)])))
     with collector(f"sqlite:///{tmp_path / 'a.sqlite'}", tmp_path / "collected", survey) as (running, store, token):
         admin = store.tokens.new(Scope.ADMIN, name="of-the-operator")
@@ -172,43 +182,41 @@ def test_the_page_shows_the_sums_and_keeps_the_token_in_memory_alone(chromium, t
             f"{running.url}/close?until={day}", headers={"Authorization": f"Bearer {admin}"}, timeout=120
         ).raise_for_status()
         base = running.url.partition("/v1/")[0]
-        with sync_playwright() as playwright:
-            browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-            page = browser.new_page(viewport={"width": width, "height": 900})
-            problems, asked = [], []
-            page.on("console", lambda said: problems.append(said.text) if said.type == "error" else None)
-            page.on("pageerror", lambda error: problems.append(str(error)))
-            page.on("request", lambda request: asked.append(request.url))
-            page.goto(f"{base}/operator")
-            page.fill("#token", admin)
-            page.click("button")
-            page.wait_for_selector("#found:not([hidden])")
-            words = page.inner_text("main")
-            for shown in (
-                "visits",
-                "2,500",
-                "Not a message of this survey",
-                "<b>place 3</b>",
-                "SQLite",
-                "Free disk",
-                "Release 1",
-            ):
-                assert shown in words
-            assert admin not in page.content()
-            assert page.locator("svg rect").count() == 1
-            assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-            assert page.evaluate("localStorage.length + sessionStorage.length + document.cookie.length") == 0
-            page.screenshot(path=tmp_path / f"operator-{width}.png", full_page=True)
-            assert problems == []
-            page.reload()
-            page.wait_for_selector("#entry:not([hidden])")  # the token is gone
-            page.fill("#token", "of nobody")
-            page.click("button")
-            page.locator("#status", has_text="not accepted").wait_for()
-            assert page.locator("#found").is_hidden()
-            page.goto("about:blank")
-            page.goto(f"{base}/operator#token={admin}")
-            page.wait_for_selector("#found:not([hidden])")
-            assert page.url == f"{base}/operator"
-            assert all(url.startswith((base, "about:")) and admin not in url for url in asked)
-            browser.close()
+        page = browser.new_page(viewport={"width": width, "height": 900})
+        problems, asked = [], []
+        page.on("console", lambda said: problems.append(said.text) if said.type == "error" else None)
+        page.on("pageerror", lambda error: problems.append(str(error)))
+        page.on("request", lambda request: asked.append(request.url))
+        page.goto(f"{base}/operator")
+        page.fill("#token", admin)
+        page.click("button")
+        page.wait_for_selector("#found:not([hidden])")
+        words = page.inner_text("main")
+        for shown in (
+            "visits",
+            "2,500",
+            "Not a message of this survey",
+            "<b>place 3</b>",
+            "SQLite",
+            "Free disk",
+            "Release 1",
+        ):
+            assert shown in words
+        assert admin not in page.content()
+        assert page.locator("svg rect").count() == 1
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        assert page.evaluate("localStorage.length + sessionStorage.length + document.cookie.length") == 0
+        page.screenshot(path=tmp_path / f"operator-{width}.png", full_page=True)
+        assert problems == []
+        page.reload()
+        page.wait_for_selector("#entry:not([hidden])")  # the token is gone
+        page.fill("#token", "of nobody")
+        page.click("button")
+        page.locator("#status", has_text="not accepted").wait_for()
+        assert page.locator("#found").is_hidden()
+        page.goto("about:blank")
+        page.goto(f"{base}/operator#token={admin}")
+        page.wait_for_selector("#found:not([hidden])")
+        assert page.url == f"{base}/operator"
+        assert all(url.startswith((base, "about:")) and admin not in url for url in asked)
+        page.close()

@@ -32,6 +32,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit._base.arrays import BoolArray, FloatArray, IntArray
+from tacit._base.kernels import repeated
 from tacit.audit.answers import DEFAULT_COUNT, Build, BuildMany
 from tacit.audit.claims import Audit, Claim
 from tacit.audit.games import Contest, Progress, play_game, tossed
@@ -309,11 +310,12 @@ def runs_of_counter(stream: Stream, *, randomness: Randomness | None = None) -> 
 
     def build(tables: IntArray) -> FloatArray:
         runs = []
-        for table in tables:
-            spend = Spend.simulation(noise_model.cost, seed=_seed(source))
-            counter = Counter.start(spend, domain, noise_model=noise_model, unit=stream.unit)
-            _, totals = counter.steps(counter.begin(), table.reshape(n_bins, n_places))
-            runs.append(np.diff(totals, axis=0, prepend=0).reshape(-1) / noise_model.grid)
+        with repeated(len(tables)):  # each counter draws a block of 16,000 values and uses a few
+            for table in tables:
+                spend = Spend.simulation(noise_model.cost, seed=_seed(source))
+                counter = Counter.start(spend, domain, noise_model=noise_model, unit=stream.unit)
+                _, totals = counter.steps(counter.begin(), table.reshape(n_bins, n_places))
+                runs.append(np.diff(totals, axis=0, prepend=0).reshape(-1) / noise_model.grid)
         return np.array(runs)
 
     return CuratedAnswers(build, n_bins * n_places, stream.unit.most_per_cell)
@@ -470,8 +472,9 @@ def _in_pieces(build: BuildMany, n_bins: int) -> BuildMany:
     n_at_once = min(_MOST_WORLDS, max(1, _CELLS_AT_ONCE // n_bins))
 
     def build_all(tables: IntArray) -> FloatArray:
-        parts = [build(tables[first : first + n_at_once]) for first in range(0, len(tables), n_at_once)]
-        return np.concatenate(parts)
+        firsts = range(0, len(tables), n_at_once)
+        with repeated(len(firsts)):
+            return np.concatenate([build(tables[first : first + n_at_once]) for first in firsts])
 
     return build_all
 

@@ -171,6 +171,15 @@ def test_the_size_of_a_call_alone_chooses_its_kernels() -> None:
         assert _kernels.unary_kernels(_kernels.WORTH_LOADING - 1) is unary_plain
 
 
+def test_calls_of_a_loop_are_compiled_if_they_are_worth_it_together() -> None:
+    with _kernels.repeated(64):
+        assert _kernels.coin_kernels(_kernels.WORTH_LOADING // 64) is draws
+        assert _kernels.coin_kernels(_kernels.WORTH_LOADING // 64 - 1) is draws_plain
+        with _kernels.repeated(2):
+            assert _kernels.coin_kernels(_kernels.WORTH_LOADING // 128) is draws
+    assert _kernels.coin_kernels(_kernels.WORTH_LOADING // 64) is draws_plain
+
+
 def test_a_full_block_of_reports_is_compiled() -> None:
     from tacit.collection.wire.cell_counts import BLOCK_REPORTS
 

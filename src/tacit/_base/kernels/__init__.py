@@ -3,13 +3,16 @@
 Most sets of kernels stand twice: compiled by numba (``draws``, ``unary``) and in plain NumPy (``draws_plain``,
 ``unary_plain``). Integer kernels and those of trees write the same bytes either way; those of the likelihood differ in
 last digits. A device need not have numba, and one report is not worth the second that loading it takes. The size of
-a call alone decides which twin serves it, so that a release does not depend on what ran before in the process. The
-kernels of time series (``series``, ``filters``) are compiled only; one question is answered by a plain pass
-(``tacit.statespace.passes``).
+a call alone decides which twin serves it, or that of all calls of a loop together (``repeated``), so that a release
+does not depend on what ran before in the process. The kernels of time series (``series``, ``filters``) are compiled
+only; one question is answered by a plain pass (``tacit.statespace.passes``).
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
@@ -33,6 +36,7 @@ __all__ = [
     "integer_kernels",
     "inversion_kernels",
     "likelihood_kernels",
+    "repeated",
     "response_kernels",
     "subset_kernels",
     "tree_kernels",
@@ -50,6 +54,25 @@ numba to load (0.6 s).
 Kernels = ModuleType
 """A set of kernels: a module, or its plain twin, whose functions say what they take and write."""
 
+_TIMES: Final = ContextVar("times", default=1)
+
+
+@contextmanager
+def repeated(times: int) -> Iterator[None]:
+    """Let each call inside count as one of so many alike, which are compiled if they are worth it together.
+
+    For loops whose kernels write the same bytes either way.
+
+    >>> with repeated(WORTH_LOADING):
+    ...     coin_kernels(1).__name__
+    'tacit._base.kernels.draws'
+    """
+    before = _TIMES.set(_TIMES.get() * times)  # a loop in a loop
+    try:
+        yield
+    finally:
+        _TIMES.reset(before)
+
 
 @dataclass(frozen=True)
 class _Loader:
@@ -59,7 +82,7 @@ class _Loader:
     bits: int
 
     def __call__(self, n_steps: int) -> Kernels:
-        is_compiled = n_steps * self.bits >= WORTH_LOADING and available()
+        is_compiled = n_steps * self.bits * _TIMES.get() >= WORTH_LOADING and available()
         return import_module(f"{__name__}.{self.name}" + ("" if is_compiled else "_plain"))
 
 
