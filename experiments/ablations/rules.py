@@ -36,7 +36,7 @@ class Rule:
     is_of_fit: bool = True
 
 
-FIT: Final = "tacit.statespace.fit.fitted"
+FIT: Final = "tacit.statespace.model.fitted"
 """The fit of the time-series model. A rule that does not touch it takes the fit of the full model again."""
 
 
@@ -118,33 +118,27 @@ _SIZES: Final = f"{_STATES}.size_prior.SizePrior"
 
 RULES: Final = (
     # the time-series model, of smoothing and of forecasting
-    Rule("level shifts", ALL, {f"{_STATES}.fit.level_shifts": _nothing(np.zeros((1, 1)))}),
+    Rule("level shifts", ALL, {f"{_STATES}.model.level_shifts": _nothing(np.zeros((1, 1)))}),
     Rule("overdispersion of places", ALL, {f"{_MODEL}._dispersion": _with(overdispersion=0.0)}),
     Rule("counts by timetable", ALL, {f"{_MODEL}._dispersion": _with(chance=1.0)}),
     Rule("random-walk level", ALL, {f"{_MODEL}.state_space": _with(level_sd=1e-6)}),
     Rule("AR(1) component", ALL, {f"{_MODEL}.state_space": _with(ar_sd=1e-6)}),
-    Rule("weekdays of places", ALL, {f"{_STATES}.calendar.seasons": _without_terms("weekday")}),
-    Rule("seasons of places", ALL, {f"{_STATES}.calendar.seasons": _without_terms("season")}),
+    Rule("weekdays of places", ALL, {f"{_STATES}.covariates.seasons": _without_terms("weekday")}),
+    Rule("seasons of places", ALL, {f"{_STATES}.covariates.seasons": _without_terms("season")}),
     Rule(
         "fit of hyperparameters",
         ALL,
-        {f"{_STATES}.fit.fit_hyperparameters": lambda _: lambda model, start, **_more: start},
+        {f"{_STATES}.model.fit_hyperparameters": lambda _: lambda model, start, **_more: start},
     ),
     Rule(
         "means over hyperparameters",
         ALL,
-        {f"{_STATES}.fit._averaged": lambda _: lambda loss, best: _hyperparameters().from_logs(best)},
+        {f"{_STATES}.model._averaged": lambda _: lambda loss, best: _hyperparameters().from_logs(best)},
     ),
     Rule("second revision", ALL, {f"{_SETTINGS}.revisions": _value(1)}),
     Rule("size prior (smoothing)", SMOOTHING, {f"{_SIZES}.moments": _flat_moments}),
     Rule("skew of shares", SMOOTHING, {f"{_SIZES}.moments": _without_third}),
     # smoothing
-    Rule(
-        "additive outliers",
-        ("local",),
-        {f"{_STATES}.fit.with_outliers": lambda _: lambda states, *more: states},
-        is_of_fit=False,
-    ),
     Rule(
         "excess of public totals (smoothing)",
         ("local",),
@@ -176,7 +170,6 @@ RULES: Final = (
         "positive medians",
         {f"{_STATES}.shares._positive": lambda _: lambda means, variances: (means, variances)},
     ),
-    _forecast("least share", {f"{_SETTINGS}.least_share": _value(1e-6)}),
     _forecast("excess of public totals (forecast)", {"tacit.forecast.past.share_observations": _without_outliers}),
     # forecasting: totals
     _forecast("limit on surprise", {f"{_SETTINGS}.totals.largest_innovation": _value(1e6)}),
@@ -191,7 +184,6 @@ RULES: Final = (
     _forecast("AR(1) component of totals", {f"{_TOTALS}.TotalModel._dynamics": _with_hyperparameters(ar_sd=1e-6)}),
     _forecast("weekdays of totals", {f"{_SETTINGS}.totals.weekday_sd": _value(1e-6)}),
     _forecast("seasons of totals", {f"{_SETTINGS}.totals.year_sd": _value(1e-6)}),
-    _forecast("trend of totals", {f"{_SETTINGS}.totals.trend_sd": _value(1e-6)}),
     _forecast(
         "untold gaps",
         {

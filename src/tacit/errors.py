@@ -45,7 +45,6 @@ class Remedy(Enum):
     ALLOW_MORE = "Ask for less, keep to new days, or allow more with Ledger.set_budget({data_set!r}, ...)."
     AUDIT_FEWER = "Make more, or audit with fewer n_runs."
     CHANGE_BUDGET = "Leave the budget out, or change it first with Ledger.set_budget({data_set!r}, ...)."
-    CHOOSE_DATE_ORDER = "Say which it is with ReadOptions(date_format='day-first'), or 'month-first'."
     CHOOSE_HISTORY = "Choose another history for the CounterFiles."
     CHOOSE_HORIZON = "Give for example 7, or 'month'."
     CHOOSE_STATE = "Choose another state for the CounterFiles."
@@ -98,7 +97,7 @@ class Remedy(Enum):
     RANDOMIZE_INSTEAD = "Use mechanism_of, or make a plan with central_plan_for."
     RELEASE_COARSER = "Release it again with Release.of(..., by=..., place=...), or with keep_suppressed in its rules."
     RELEASE_FROM_REPORTS = "Release the reports again with by=... or place=..."
-    SAVE_MODEL = "Make one with SavedModel.of and its write."
+    SAVE_MODEL = "Make one with SavedModel and its write."
     SEND_NEW_DAYS = "Send the new days alone: a survey refuses events that were randomized before."
     START_COUNTER = "Start one with tacit.mechanisms.continual.start_counter."
 

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import csv
 import re
+import signal
 import sqlite3
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -124,6 +127,14 @@ def test_a_run_that_was_stopped_goes_on_and_says_so(tacit, events, tmp_path, mon
     assert tacit("randomize", events, *COLUMNS, "--out", "b.reports").code == 5
 
 
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_ends_a_command_with_a_sentence(number, code):
+    stopping = "import os; from tacit.cli import app; app.app = lambda: os.kill(os.getpid(), {}); app.run()"
+    ran = subprocess.run([sys.executable, "-c", stopping.format(int(number))], capture_output=True, text=True)
+    assert ran.returncode == code
+    assert ran.stderr == "Error: stopped. Files that were not finished were not left behind.\n"
+
+
 def test_a_reordered_file_in_another_format_is_the_same_events(tacit, events, tmp_path):
     import polars as pl
 
@@ -158,7 +169,7 @@ def test_the_ledger_is_for_its_owner_only(tacit, events, tmp_path):
 def test_a_seed_makes_a_simulation_that_says_so_to_the_end(tacit, events, tmp_path):
     tacit("plan", *DOUBS, *JANUARY, "--epsilon", "2")
     assert "SIMULATION" in tacit("randomize", events, *COLUMNS, "--seed", "7").err
-    tacit("tally", "events.reports")
+    assert "SIMULATION" in tacit("tally", "events.reports").err
     assert Tally.read(tmp_path / "events.tally").provenance.is_simulation
     assert "SIMULATION" in tacit("release", "events.tally").err
     assert "SIMULATION" in tacit("query", "release.parquet").err
@@ -180,6 +191,14 @@ def test_several_stations_reports_add_up(tacit, events, tmp_path):
     twice = tacit("tally", "a.reports", "a.reports", "--force")
     assert twice.code == 2
     assert "count twice" in twice.err
+    (tmp_path / "stations").mkdir()
+    empty = tacit("tally", "stations", "--force")
+    assert empty.code == 4
+    assert "stations has no report files" in empty.err
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.reports").rename(tmp_path / "stations" / f"{name}.reports")
+    assert tacit("tally", "stations", "--out", "folder.tally").code == 0
+    assert Tally.read(tmp_path / "folder.tally") == Tally.read(tmp_path / "events.tally")
 
 
 def test_counts_in_a_column_from_a_database(tacit, tmp_path):

@@ -182,7 +182,7 @@ def test_a_model_has_the_format_the_keys_and_the_checksum_described(tmp_path):
     weeks = tacit.Domain(tacit.TimeAxis.between("2018-01-01", "2018-01-28"), tacit.PlaceAxis.of(["north", "south"]))
     series = Series.exact(weeks, np.full((28, 2), 5))
     path = tmp_path / "model.tacit"
-    SavedModel.of(forecaster_named("weekday-mean").fit(series), series, plan="a plan").write(path)
+    SavedModel(forecaster_named("weekday-mean").fit(series), series, plan="a plan").write(path)
     with zipfile.ZipFile(path) as archive:
         model = json.loads(archive.read("model.json"))
         arrays = [archive.read(f"{number}.npy") for number in range(len(archive.namelist()) - 1)]

@@ -173,9 +173,7 @@ def use_history(path: Path) -> None:
 
 def model_bytes(folder: Path, name: str) -> bytes:
     series = noisy_series(n_days=60)
-    SavedModel.of(forecaster_named(name).fit(series), series, plan="a plan", about={"country": "FR"}).write(
-        folder / "m"
-    )
+    SavedModel(forecaster_named(name).fit(series), series, plan="a plan", about={"country": "FR"}).write(folder / "m")
     return (folder / "m").read_bytes()
 
 

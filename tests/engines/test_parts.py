@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import pickle
 import subprocess
 import sys
@@ -20,7 +21,7 @@ from tacit.collection.randomizing import PlanCounts
 from tacit.collection.wire.cell_counts import CellCounts
 from tacit.collection.wire.randomizing_writer import sorted_pieces
 from tacit.domain import Domain, PlaceAxis, TimeAxis
-from tacit.errors import FormatError, PlanMismatch, UnreadableFile
+from tacit.errors import FormatError, PlanMismatch, SettingError, UnreadableFile
 from tacit.events import DayDigest, EventColumns, ReadOptions, open_events
 from tacit.events.counts import CountKeeper, TableWatcher
 from tacit.events.passes import Pass
@@ -242,3 +243,31 @@ def test_tacit_loads_no_spark_and_says_what_to_install() -> None:
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert "pip install 'tacit[spark]'" in ran.stdout
+
+
+@pytest.mark.parametrize("master", ["nonsense", "", "http://host:7077", "local[", "spark://"])
+def test_an_address_that_no_master_has_is_refused_before_java_starts(master) -> None:
+    from tacit.engines.session import start
+
+    with pytest.raises(SettingError, match=r"^the address of Spark's master must be such as spark://host:7077"):
+        start(master)
+
+
+def test_a_full_disk_of_a_task_is_said_as_one_of_this_machine() -> None:
+    from tacit.engines.failures import speaking
+
+    with pytest.raises(OSError, match="No space left") as refused, speaking(None, "the counts"):
+        raise OSError("a task failed: [Errno 28] No space left on device")
+    assert refused.value.errno == errno.ENOSPC
+
+
+def test_a_log_that_no_message_names_is_removed(tmp_path) -> None:
+    from tacit.engines.session import _forget, kept
+
+    for name in ("named", "unnamed"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "spark.log").touch()
+    kept(str(tmp_path / "named" / "spark.log"))
+    for name in ("named", "unnamed"):
+        _forget(tmp_path / name / "spark.log")
+    assert [path.name for path in tmp_path.iterdir()] == ["named"]

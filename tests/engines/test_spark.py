@@ -32,6 +32,7 @@ from tacit.collection.randomizing import randomize_events
 from tacit.collection.tallying import tally_reports
 from tacit.collection.wire import ReportFile
 from tacit.collection.wire.randomizing_writer import OneFile
+from tacit.counts.tally import Tally
 from tacit.domain import Domain, PlaceAxis, TimeAxis
 from tacit.errors import AlreadyRandomized, BadRows, DataError, FormatError, SettingError, UnreadableFile
 from tacit.events import ContributionBound, EventColumns, Events, ReadOptions, open_events
@@ -470,8 +471,13 @@ def failures_are_one_sentence(world: World) -> None:
     pq.write_table(pa.table({"when": [1, 2], "town": ["North", "South"]}), world.folder / "numbers.parquet")
     (world.folder / "cut.csv.gz").write_bytes(gzip.compress((world.folder / "events.csv").read_bytes())[:-900])
     (world.folder / "footer.parquet").write_bytes(content[:-12] + bytes(4) + content[-8:])
+    (world.folder / "empty").mkdir()
+    finer = pa.table({"when": world.table["when"].cast(pa.timestamp("ns")), "town": world.table["town"]})
+    pq.write_table(finer, world.folder / "finer.parquet")
     expected = {
         "cut.csv.gz": (UnreadableFile, r"^cut\.csv\.gz cannot be read: .*"),
+        "empty": (UnreadableFile, r"^empty holds no Parquet file\. .*"),
+        "finer.parquet": (UnreadableFile, r"^finer\.parquet has times in nanoseconds, .*"),
         "footer.parquet": (UnreadableFile, r"^footer\.parquet .*"),
         "mixed": (UnreadableFile, r"^cut\.parquet cannot be read: .*"),
         "nowhere": (UnreadableFile, r"^nowhere does not exist\. .*"),
@@ -485,11 +491,26 @@ def failures_are_one_sentence(world: World) -> None:
         assert not any(mark in str(refused.value) for mark in ("\n", "Exception", "org.apache"))
     with pytest.raises(UnreadableFile, match=r"^no_such_table is neither a file nor a table that Spark finds\. .*"):
         open_named(world.spark, "no_such_table", ReadOptions())
+    with pytest.raises(UnreadableFile, match=r"^events has an address of a kind that Spark does not know here\. .*"):
+        open_named(world.spark, "nothing://there/events", ReadOptions())
     with pytest.raises(BadRows, match=r"^events\.csv: \d+ rows cannot be counted"):
         count_events(world.there("events.csv", strict=True), key=KEY)
     for settings, words in (({"fields_span_lines": True}, "span lines"), ({"encoding": "utf-16"}, "utf-16")):
         with pytest.raises(SettingError, match=words):
             world.there("events.csv", **settings)
+
+
+def names_are_no_patterns(world: World) -> None:
+    """A file whose name means something in a pattern is the file that is read, not one that the pattern finds."""
+    folder = world.folder / "{a} *[1]?"
+    folder.mkdir()
+    pq.write_table(world.table.slice(0, 5), folder / "events[1].parquet")
+    pq.write_table(world.table, folder / "events1.parquet")
+    (folder / "events[1].csv").write_text("when,town\n2018-01-01,North\n2018-01-02,South\n")
+    for name, n_rows in (("events[1].parquet", 5), ("events[1].csv", 2)):
+        assert count_events(world.there(f"{folder.name}/{name}"), key=KEY).n_rows == n_rows
+    (folder / "events[1].csv").unlink()
+    assert count_events(world.there(folder.name), key=KEY).n_rows == N_ROWS + 5
 
 
 def commands_take_spark_as_their_engine(world: World, tacit: Callable[..., Any]) -> None:
@@ -542,6 +563,14 @@ def commands_take_spark_as_their_engine(world: World, tacit: Callable[..., Any])
     assert (world.folder / "spark.tally").read_bytes() == (world.folder / "local.tally").read_bytes()
     said = [tacit("check", source, *where, *plan, "--engine", engine) for engine in ("local", "spark")]
     assert said[0].out == said[1].out
+    (world.folder / "many").mkdir()
+    for number in range(2):
+        (world.folder / "many" / f"{number}.parquet").write_bytes(source.read_bytes())
+    columns = tacit("check", world.folder / "many", "--engine", "spark")
+    assert "4 columns: when, town, n, user." in columns.out, columns.err
+    for named in (world.folder / "many", f"file://{world.folder / 'many'}"):
+        folder = tacit("check", named, *where, *plan, "--engine", "spark")
+        assert f"{2 * N_ROWS:,} rows read" in folder.out, folder.err
     refused = tacit(
         "randomize", world.folder / "mixed", *where, *plan, "--engine", "spark", "--out", world.folder / "no"
     )
@@ -572,8 +601,7 @@ def examples_of_the_guide_run(world: World, tacit: Callable[..., Any], monkeypat
         for line in text.splitlines():
             ran = tacit(*shlex.split(line.removeprefix("$ tacit ")))
             assert ran.code == 0, (line, ran.err)
-    there = tacit("tally", *sorted((home / "towns-parts").iterdir()), "--plan", "plan.toml", "--out", "parts.tally")
-    assert there.code == 0, there.err
+    assert Tally.read(home / "parts.tally").n_reports == Tally.read(home / "towns.tally").n_reports
 
 
 STOPPED = """
@@ -642,6 +670,7 @@ CHECKS = (
     a_run_that_stopped_after_paying_is_finished_anywhere,
     tallies_are_equal_and_damaged_files_refused,
     failures_are_one_sentence,
+    names_are_no_patterns,
     commands_take_spark_as_their_engine,
     examples_of_the_guide_run,
     a_task_may_be_killed_while_it_writes_parts,

@@ -17,7 +17,7 @@ from experiments.findings import read_findings
 
 from statistical import Recorded, assert_as_recorded
 from tacit.postprocess import smoothing
-from tacit.statespace import fit
+from tacit.statespace import model
 
 RULE = {rule.name: rule for rule in RULES}
 
@@ -37,12 +37,12 @@ def test_a_name_that_is_not_in_the_code_is_refused() -> None:
 
 
 def test_a_rule_is_off_wherever_it_was_imported_and_on_again_afterwards() -> None:
-    before = fit.with_outliers
-    with switched_off(RULE["additive outliers"]):
-        assert smoothing.with_outliers is fit.with_outliers is not before
-    with pytest.raises(LookupError), switched_off(RULE["additive outliers"]):
+    before, rule = model.total_excess, RULE["excess of public totals (smoothing)"]
+    with switched_off(rule):
+        assert smoothing.total_excess is model.total_excess is not before
+    with pytest.raises(LookupError), switched_off(rule):
         raise LookupError
-    assert smoothing.with_outliers is fit.with_outliers is before
+    assert smoothing.total_excess is model.total_excess is before
 
 
 def test_a_constant_of_a_settings_object_is_replaced_where_the_object_was_imported(
@@ -97,14 +97,14 @@ def closed_place(seed: int) -> dict[str, float]:
     return {"error": float(np.log(without / full)), "covered": wide - narrow}
 
 
-CLOSED_PLACE: Recorded = {"error": (0.2241, 0.031), "covered": (0.0003825, 0.00019)}
+CLOSED_PLACE: Recorded = {"error": (0.4361, 0.053), "covered": (0.0003825, 0.00019)}
 """The logarithm of the ratio of errors, and the difference of what is covered."""
 
 
 @pytest.mark.false_failure(1e-6)
 def test_without_level_shifts_forecasts_of_a_place_that_closed_err_more(seed: int) -> None:
     assert_as_recorded(closed_place, CLOSED_PLACE, seed)
-    assert CLOSED_PLACE["error"][0] > np.log(1.2)
+    assert CLOSED_PLACE["error"][0] > np.log(1.5)
     assert CLOSED_PLACE["covered"][0] > 0
 
 

@@ -68,6 +68,8 @@ def test_learning_anew_sees_no_more_than_was_known_then():
     model = Constant()
     backtest([model], small_series(), origins=4, horizon=7, refit_every=2)
     assert [entry[:2] for entry in model.seen] == [("fit", 702), ("predict", 716), ("fit", 716), ("predict", 730)]
+    with pytest.raises(SettingError, match="refit_every"):
+        backtest([model], small_series(), origins=4, horizon=7, refit_every=0)
 
 
 def test_exact_counts_give_the_errors_one_computes_by_hand():

@@ -11,7 +11,7 @@ from small_series import noisy_series, small_counts, small_domain, small_series
 from tacit.domain import TimeAxis
 from tacit.errors import SettingError
 from tacit.forecast.boosting import RAW_DATA_NOTE, PaperForecaster
-from tacit.statespace.calendar import calendar_columns
+from tacit.statespace.covariates import calendar_columns
 
 QUICK = {"n_estimators": 30, "learning_rate": 0.3}
 

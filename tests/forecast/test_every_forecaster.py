@@ -213,6 +213,17 @@ def test_a_week_of_data_is_refused_or_answered_with_a_wide_interval(make: Callab
 
 
 @EVERY
+def test_noisy_counts_of_which_no_bin_is_whole_are_refused(make: Callable[[], Forecaster]) -> None:
+    """Where totals are not public, they are known of bins that were counted in all places."""
+    noisy = noisy_series()
+    alternating = (np.arange(730)[:, None] + np.arange(3)) % 2 == 0
+    series = replace(noisy, observations=replace(noisy.observations, is_shared=False)).masked(alternating)
+    assert series.counted.all()
+    with pytest.raises(DataError, match="in all places unless totals are public"):
+        make().fit(series)
+
+
+@EVERY
 def test_all_zeros_are_forecast_as_next_to_nothing(make: Callable[[], Forecaster]) -> None:
     nothing = Series.exact(small_domain(200), np.zeros((200, 3), np.int64))
     forecast = make().fit(nothing).predict(7)

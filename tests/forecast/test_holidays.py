@@ -33,16 +33,6 @@ def test_zones_of_the_users_own_are_those_of_the_academy() -> None:
     np.testing.assert_array_equal(named.columns["school holiday"], given.columns["school holiday"])
 
 
-def test_special_days_have_columns_of_their_own() -> None:
-    axis = TimeAxis.between("2010-01-01", "2013-12-31")
-    columns = calendar_covariates(axis, horizon=0, special_days=True).columns
-    starts = axis.starts().astype("datetime64[D]").astype(str)
-    for name, day in (("National Day", "07-14"), ("July 13", "07-13"), ("December 24", "12-24")):
-        assert [when for when, flag in zip(starts, columns[name], strict=True) if flag] == [
-            f"{year}-{day}" for year in range(2010, 2014)
-        ]
-
-
 def test_other_countries_have_their_own_holidays_by_subdivision() -> None:
     assert _on("public holiday", "2018-10-03", country="DE") == 1.0
     assert _on("public holiday", "2018-01-06", country="DE") == 0.0

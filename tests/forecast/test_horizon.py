@@ -36,7 +36,9 @@ def test_other_steps_ahead(first, last, step, asked, n_bins):
     assert horizon_of(asked, TimeAxis.between(first, last, step=step, zone="Europe/Paris")) == n_bins
 
 
-@pytest.mark.parametrize("asked", ["0", "-1", "soon", "1.5", "", "99999999999", f"{MOST_BINS + 1}", "900 years"])
+@pytest.mark.parametrize(
+    "asked", ["0", "-1", "soon", "1.5", "", "99999999999", f"{MOST_BINS + 1}", "900 years", "²", f"{9**99} days"]
+)
 def test_what_is_no_horizon_is_refused(asked):
     with pytest.raises(SettingError, match="horizon must be"):
         horizon_of(asked, DAYS)

@@ -147,10 +147,10 @@ def test_sums_of_every_forecaster_vary_as_the_total_at_least_and_as_one_error_at
 
 
 def test_a_saved_model_knows_its_kinds(tmp_path, series, forecast):
-    model = SavedModel.of(ShareForecaster().fit(series), series, plan="plan")
+    model = SavedModel(ShareForecaster().fit(series), series, plan="plan")
     model.write(tmp_path / "a.model")
     read = SavedModel.read(tmp_path / "a.model")
-    assert (read.places, read.kinds) == (DOMAIN.place.cells, DOMAIN.kind.cells)
+    assert (read.series.domain.place.cells, read.series.domain.kind) == (DOMAIN.place.cells, DOMAIN.kind)
     np.testing.assert_array_equal(read.forecaster.predict(3).counts.means, forecast.counts.means)
     other = replace(series, domain=replace(DOMAIN, kind=KindAxis.of(["fire", "storm", "fall"])))
     with pytest.raises(PlanMismatch):

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from small_series import noisy_series, small_domain, small_means, small_series
 from statistical import Recorded, assert_as_recorded
 from tacit.counts.series import Series
+from tacit.forecast.baselines import Expected, Overdispersion, learn_overdispersion
 from tacit.forecast.past import History, positive_means
-from tacit.forecast.residuals import Expected, Overdispersion, learn_overdispersion
 
 NONE, LEADS = np.zeros(1, np.int64), np.arange(1.0, 5)[None]
 

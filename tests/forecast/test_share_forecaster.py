@@ -186,3 +186,13 @@ def test_a_forecast_of_little_data_says_so() -> None:
     week = ShareForecaster().fit(small_series(n_days=7)).predict(1)
     assert week.notes == ("7 days are little to learn from: how much they vary is what is usual elsewhere",)
     assert ShareForecaster().fit(small_series(n_days=28)).predict(1).notes == ()
+
+
+def test_an_updated_forecaster_filters_the_past_with_the_covariates_it_is_given() -> None:
+    series = small_series()
+    rain = np.random.default_rng(5).normal(size=760)
+    early, corrected = (Covariates(small_domain(760).time, {"rain": one}) for one in (rain, rain + 2 * (rain < 0)))
+    asked, fresh = (ShareForecaster().fit(series, early) for _ in range(2))
+    asked.predict(7)
+    means = [one.updated(series, corrected).predict(7).totals.means for one in (asked, fresh)]
+    np.testing.assert_array_equal(*means)

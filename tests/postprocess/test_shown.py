@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from small_worlds import simulated_estimate
-from tacit.counts.observations import Observations
+from tacit.counts.series import Observations
 from tacit.domain import TimeAxis, sum_groups
 from tacit.postprocess import smooth
 from tacit.postprocess.smoothing import shown_alone, shown_in_periods

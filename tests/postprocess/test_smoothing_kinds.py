@@ -12,7 +12,7 @@ from small_worlds import days_places_and_kinds, reported
 from statistical import Recorded, assert_as_recorded
 from tacit._base.fields import from_plain, plain
 from tacit.collection.tallying import estimate_tally
-from tacit.counts.observations import measured, measured_parts
+from tacit.counts.series import measured, measured_parts
 from tacit.counts.tally import ExactTally
 from tacit.domain import ALL, Domain, KindAxis
 from tacit.errors import FormatError
@@ -22,7 +22,7 @@ from tacit.postprocess import filtered, smooth
 from tacit.postprocess.smoothing import _erring_in_common
 from tacit.privacy.spend import Spend
 from tacit.release.files import noise_from_dict
-from tacit.statespace.fit import fit_hyperparameters
+from tacit.statespace.model import Model, fit_hyperparameters
 from tacit.statespace.posterior_noise import StrataNoise
 from tacit.statespace.settings import SETTINGS
 from tacit.statespace.size_prior import SizePrior, columns_by_kind, common_sd, expected_sizes
@@ -187,14 +187,13 @@ def test_a_column_is_expected_to_have_its_part_of_its_kind():
 
 def test_columns_of_every_kind_stand_for_all(monkeypatch):
     """Hyperparameters are learned from few columns: the small kinds are among them."""
-    from tacit.statespace import fit
-    from tacit.statespace.model import Model
+    from tacit.statespace import model as module
 
     asked = []
-    monkeypatch.setattr(fit, "SETTINGS", replace(SETTINGS, fitted_places=6))
+    monkeypatch.setattr(module, "SETTINGS", replace(SETTINGS, fitted_places=6))
     monkeypatch.setattr(Model, "given_sum", lambda self, places: asked.append(places) or self)
-    monkeypatch.setattr(fit, "minimize", lambda loss, start, step: start)
-    monkeypatch.setattr(fit, "_averaged", lambda loss, best: GIVEN)
+    monkeypatch.setattr(module, "minimize", lambda loss, start, step: start)
+    monkeypatch.setattr(module, "_averaged", lambda loss, best: GIVEN)
     known = measured(local(("place", "kind")))
     model = Model(known, None, None, SIZES.ravel(), None, None, None, None)  # type: ignore[arg-type]
     fit_hyperparameters(model, GIVEN, prior=GIVEN)

@@ -14,7 +14,7 @@ from small_worlds import days_and_places
 from statistical import Recorded, assert_as_recorded
 from tacit.counts.estimate import Estimate
 from tacit.counts.noise import TreeNoise
-from tacit.counts.observations import measured
+from tacit.counts.series import measured
 from tacit.counts.tally import ExactTally
 from tacit.domain import Grouping, sum_groups
 from tacit.domain.hierarchy import Hierarchy

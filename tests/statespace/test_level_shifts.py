@@ -11,11 +11,10 @@ from numpy.typing import NDArray
 from small_worlds import simulated_estimate
 from statistical import Recorded, assert_as_recorded, assert_share
 from tacit.counts.estimate import Estimate
-from tacit.counts.observations import measured
+from tacit.counts.series import measured
 from tacit.postprocess import filtered, smooth
-from tacit.statespace.calendar import seasons
-from tacit.statespace.fit import fitted
-from tacit.statespace.model import total_excess
+from tacit.statespace.covariates import seasons
+from tacit.statespace.model import fitted, total_excess
 
 N_DAYS = 730
 OPENS, CLOSES, DOUBLES = 1, 2, 3

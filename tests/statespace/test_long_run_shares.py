@@ -10,7 +10,7 @@ import pytest
 
 from statistical import Recorded, assert_as_recorded
 from tacit.counts.noise.quantiles import limits_of
-from tacit.counts.observations import Observations
+from tacit.counts.series import Observations
 from tacit.statespace.settings import SETTINGS
 from tacit.statespace.size_prior import _family, long_run_shares
 

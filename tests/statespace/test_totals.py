@@ -10,8 +10,7 @@ import pytest
 
 from statistical import Recorded, assert_as_recorded
 from tacit._base.fields import from_plain, plain
-from tacit.counts.observations import Observations
-from tacit.counts.series import Series
+from tacit.counts.series import Observations, Series
 from tacit.domain import Domain, PlaceAxis, TimeAxis
 from tacit.statespace.covariates import Covariates
 from tacit.statespace.settings import SETTINGS
@@ -91,7 +90,7 @@ def rates_ahead(seed: int) -> dict[str, float]:
     return {name: float(np.log(rates[those].mean() / expected[those].mean())) for name, those in kinds.items()}
 
 
-RATES_AHEAD: Recorded = {"weekday": (0.0002327, 0.013), "weekend": (0.0007615, 0.015), "holiday": (-0.013, 0.02)}
+RATES_AHEAD: Recorded = {"weekday": (0.0006438, 0.011), "weekend": (0.001188, 0.013), "holiday": (-0.0125, 0.019)}
 
 
 @pytest.mark.false_failure(2e-6)
@@ -128,7 +127,7 @@ def uncertainty(seed: int) -> dict[str, float]:
     }
 
 
-UNCERTAINTY: Recorded = {"month": (0.7706, 0.0059), "year": (0.7884, 0.0039), "gap": (0.958, 0.0046)}
+UNCERTAINTY: Recorded = {"month": (0.7618, 0.0059), "year": (0.7025, 0.0038), "gap": (0.9322, 0.0045)}
 
 
 @pytest.mark.false_failure(2e-6)
@@ -147,7 +146,7 @@ def struck(seed: int) -> dict[str, float]:
     return {"moved": float(stormy - calm)}
 
 
-STRUCK: Recorded = {"moved": (0.05499, 0.015)}
+STRUCK: Recorded = {"moved": (0.05479, 0.015)}
 
 
 @pytest.mark.false_failure(5e-7)

@@ -105,11 +105,14 @@ def top(version: bool = typer.Option(False, "--version", help="Show the version 
 
 
 class Stopped(BaseException):
-    """Ctrl-C; not a KeyboardInterrupt, which typer would swallow without a word."""
+    """Ctrl-C, or a request to terminate; not a KeyboardInterrupt, which typer would swallow without a word."""
+
+    def __init__(self, number: int) -> None:
+        self.exit_code = 128 + number  # as shells have it
 
 
-def _stop(*_: object) -> None:
-    raise Stopped
+def _stop(number: int, frame: object) -> None:
+    raise Stopped(number)
 
 
 def called_options() -> dict[str, str]:
@@ -127,7 +130,8 @@ def called_options() -> dict[str, str]:
 def run() -> None:
     """Run the command line and leave with an exit code: 0 done, 1 to 5 refused (see tacit.errors), 70 our fault."""
     code = 0
-    signal.signal(signal.SIGINT, _stop)
+    for one in (signal.SIGINT, signal.SIGTERM):  # by you, and by whatever schedules jobs
+        signal.signal(one, _stop)
     try:
         app()  # leaves by SystemExit, also for a mistake in the words of the command
     except TacitError as problem:
@@ -135,7 +139,7 @@ def run() -> None:
         code = problem.exit_code
     except Stopped as problem:
         console.fail(problem, "stopped. Files that were not finished were not left behind.")
-        code = 130
+        code = problem.exit_code
     except OSError as problem:
         what = problem.strerror or type(problem).__name__
         where = f" {problem.filename}" if problem.filename else ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
@@ -15,6 +16,7 @@ from tacit.cli.options import BEYOND, DomainOptions, EngineOptions, UserSourceOp
 from tacit.cli.sources import (
     Settings,
     agreed_plan,
+    columns_far_away,
     columns_of,
     description_of,
     description_path,
@@ -69,15 +71,22 @@ def check(
     agreed = None if plan is None else agreed_plan(plan)
     path = description_path(source)
     known = None if force or path is None or not path.is_file() else description_of(source)
-    if known is None and source.time is None:
-        _say_columns(source)
-        return
     engine = engine_of(beyond)
+    # what only Spark finds (a folder, an address, a table) is described by the options alone: no row comes here
+    is_far = engine is not None and not Path(source.file).is_file()
+    if known is None and source.time is None:
+        _say_columns(source, columns_far_away(source, engine) if is_far and engine is not None else None)
+        return
     zone = zone_of(domain.zone, known) if agreed is None else agreed.domain.time.zone
     if known is None:
         with_kinds = domain.kinds is not None if agreed is None else agreed.domain.kind is not None
-        described = describe(source, zone, with_kinds=with_kinds)
-        settings = Settings(named_source(source), columns_of(source, described), described.options(options_of(source)))
+        if is_far:
+            named: object = source.file
+            described = SourceDescription.of("frame", columns_of(source), options_of(source), zone=zone)
+        else:
+            named = named_source(source)
+            described = describe(source, zone, with_kinds=with_kinds)
+        settings = Settings(named, columns_of(source, described), described.options(options_of(source)))
     else:
         described, settings = known, settings_of(source, with_user=True, engine=engine)
     counted_over = domain_of(domain, settings, known=known) if agreed is None else agreed.domain
@@ -101,12 +110,14 @@ def check(
         console.say(f"So says {description_path(source)}, which was confirmed before.")
 
 
-def _say_columns(source: UserSourceOptions) -> None:
-    """List the columns and what they seem to hold, with the command that comes next."""
-    names, found = propose_columns(named_source(source), options=options_of(source))
+def _say_columns(source: UserSourceOptions, names_far_away: Sequence[str] | None) -> None:
+    """List the columns and, of a source on this machine, what they seem to hold, with the command that comes next."""
+    names, found = names_far_away, dict[str, str]()
+    if names is None:
+        names, found = propose_columns(named_source(source), options=options_of(source))
     console.say(f"{source.shown} has {console.counted(len(names), 'column')}: {', '.join(names)}.")
-    roles = [f"{role} seems to be {name}" for role, name in found.items()]
-    console.say(f"By their names and first rows, {', '.join(roles)}. Only you know.")
+    if roles := [f"{role} seems to be {name}" for role, name in found.items()]:
+        console.say(f"By their names and first rows, {', '.join(roles)}. Only you know.")
     words = [word for role in ("time", "place") for word in (f"--{role}", found.get(role, "COLUMN"))]
     query = [] if source.query is None else ["--query", source.query]
     console.say(f"Next: {shlex.join(['tacit', 'check', source.shown, *query, *words])} --places TABLE --zone ZONE")
@@ -137,7 +148,8 @@ def confirm_description(source: UserSourceOptions, described: SourceDescription,
     path = description_path(source)
     if path is None:
         raise SettingError(
-            "the description of a database has no place of its own. Say where to keep it: --source events.source.toml"
+            "the description of a database or an address has no place of its own. Say where to keep it: "
+            "--source events.source.toml"
         )
     console.check_outputs([path], [Path(source.file)], force=True)
     described.write(path)

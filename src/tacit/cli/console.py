@@ -255,7 +255,6 @@ REMEDIES: Final = {
     Remedy.AUDIT_FEWER: "Make more, or audit with fewer: --runs",
     Remedy.CHANGE_BUDGET: "Leave the budget out, or change it first: "
     "tacit ledger --budget {data_set} --epsilon EPSILON",
-    Remedy.CHOOSE_DATE_ORDER: "Say which it is: --date-format day-first, or --date-format month-first",
     Remedy.CHOOSE_HISTORY: "Choose another name with --history.",
     Remedy.CHOOSE_HORIZON: "Give for example: --horizon 7, or --horizon month",
     Remedy.CHOOSE_STATE: "Choose another name with --out.",

@@ -75,7 +75,7 @@ def forecast(
     mattered = importance_of(forecaster, known, seed=models.seed or 0) if models.importance else {}
     if models.save is not None:
         about = {"calendar": dict(known.calendar), "columns": known.columns}
-        SavedModel.of(forecaster, known.series, plan=asked.plan.fingerprint, about=about).write(models.save)
+        SavedModel(forecaster, known.series, plan=asked.plan.fingerprint, about=about).write(models.save)
         console.say(f"Wrote {models.save}: what was learned. Use it with: tacit forecast RELEASE --load {models.save}")
     _write(made, known, showing, holidays, mattered)
 

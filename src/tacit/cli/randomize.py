@@ -111,7 +111,7 @@ def randomize(
         console.say_promises((done.prior + own).sentences(), is_alone=done.prior.is_of_nothing)
     say_bad_rows(done.bad_rows)
     say_ledger(book)
-    console.say(f"Next: tacit tally {out / '*.reports' if parts else out} --plan {plan}")
+    console.say(f"Next: tacit tally {out} --plan {plan}")
 
 
 def bins_between(plan: Plan, first: str | None, last: str | None) -> slice | None:

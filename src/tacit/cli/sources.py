@@ -140,7 +140,7 @@ def description_path(source: SourceOptions) -> Path | None:
     """Return the path of a source's description: as named, else beside the file; None for a database."""
     if source.source is not None:
         return source.source
-    return None if "://" in source.file else Path(source.file + ENDING)
+    return None if "://" in source.file else Path(source.file.rstrip("/") + ENDING)
 
 
 def description_of(source: SourceOptions) -> SourceDescription | None:
@@ -188,6 +188,13 @@ def named_source(source: SourceOptions) -> object:
     if source.query is None:
         raise SettingError("a database address needs a query. Add: --query 'SELECT ... FROM ...'")
     return SqlQuery(source.file, source.query)
+
+
+def columns_far_away(source: SourceOptions, engine: SparkEngine) -> Sequence[str]:
+    """Return the names of the columns of a source that an engine finds."""
+    from tacit.engines.frames import open_named
+
+    return open_named(engine.session, _named_for_an_engine(source), options_of(source)).names
 
 
 def _named_for_an_engine(source: SourceOptions) -> str:

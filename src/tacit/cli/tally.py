@@ -13,6 +13,7 @@ from tacit.cli.engine import engine_of
 from tacit.cli.options import BEYOND, EngineOptions, Force, PlanFile, takes
 from tacit.cli.sources import agreed_plan
 from tacit.collection.poisoning import Watched, tallies_and_runs, tally_and_watch
+from tacit.errors import FormatError
 
 if TYPE_CHECKING:
     from tacit.engines.spark import SparkEngine
@@ -23,7 +24,10 @@ _ALARMS_SHOWN = 5  # a choice: of the others the number is said
 @takes(beyond=BEYOND)
 def tally(
     beyond: EngineOptions,
-    reports: Annotated[list[Path], typer.Argument(metavar="REPORTS...", help="Report files, made by: tacit randomize")],
+    reports: Annotated[
+        list[Path],
+        typer.Argument(metavar="REPORTS...", help="Report files, or folders of them, made by: tacit randomize"),
+    ],
     plan: PlanFile = Path("plan.toml"),
     out: Annotated[Path, typer.Option(help="Where to write the tally.", metavar="FILE")] = Path("events.tally"),
     force: Force = False,
@@ -36,17 +40,27 @@ def tally(
     engine = engine_of(beyond)
     with console.progress("Counting reports") as report:
         agreed = agreed_plan(plan)
-        total, alarms = tally_and_watch(reports, agreed, progress=report, tallies=_tallies(engine))
+        total, alarms = tally_and_watch(_files(reports), agreed, progress=report, tallies=_tallies(engine))
     total.write(out)
     public = console.noun_of(agreed.public, "public bin")
     console.say(
         f"Wrote {out}: {console.counted(total.n_reports, 'report')} in {console.counted(len(total.reports), public)}."
     )
+    if total.provenance.is_simulation:
+        console.warn("SIMULATION: the reports were made with a known seed. They protect nobody.")
     for alarm in alarms[:_ALARMS_SHOWN]:
         console.warn(f"Suspicious reports: {alarm}")
     if len(alarms) > _ALARMS_SHOWN:
         console.warn(f"... and {len(alarms) - _ALARMS_SHOWN:,} more. Honest reports would rarely show one.")
     console.say(f"Next: tacit release {out} --plan {plan} --by month")
+
+
+def _files(named: list[Path]) -> list[Path]:
+    """Return the files that are named, and in place of a folder its report files."""
+    found = [sorted(path.glob("*.reports")) if path.is_dir() else [path] for path in named]
+    if empty := [path for path, files in zip(named, found, strict=True) if not files]:
+        raise FormatError(f"{empty[0]} has no report files (*.reports). Name a file, or the folder of a finished run.")
+    return [path for files in found for path in files]
 
 
 def _tallies(engine: SparkEngine | None) -> Watched:

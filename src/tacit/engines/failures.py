@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import logging
+import os
 import re
 import traceback
 from collections.abc import Iterator
@@ -14,13 +16,14 @@ from py4j.protocol import Py4JError
 from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import SparkSession
 
-from tacit.engines.session import log_of
+from tacit.engines.session import kept, log_of
 from tacit.errors import DataError, TacitError, UnreadableFile
 
 _log: Final = logging.getLogger("tacit.engines")
 _log.addHandler(logging.NullHandler())  # it may quote values: shown to those alone who ask for it
 
 _FILE: Final = re.compile(r"(?:[a-z0-9]+:/+|/)[^\s'\"\],;()]*?([^\s'\"\],;()/]+?)(?:\.?[\s'\"\],;()]|\.?$)")
+_READ: Final = re.compile(r"reading file [^\n]*?([^\n/]+?)\. (?=[A-Z])")  # here a name may have blanks
 _UNREADABLE: Final = (
     "FAILED_READ_FILE",
     "Could not read footer",
@@ -29,6 +32,20 @@ _UNREADABLE: Final = (
     "is not a Parquet file",
     "ParquetDecodingException",
 )
+_SENTENCES: Final = {
+    "UNABLE_TO_INFER_SCHEMA": "holds no Parquet file. Name a folder of Parquet files, or one of them.",
+    "TIMESTAMP(NANOS": (
+        "has times in nanoseconds, which Spark does not read. Save them in microseconds, or read the file on this "
+        "machine alone."
+    ),
+    "UnknownHostException": "is at a host that cannot be found. Check the address.",
+    "UnsupportedFileSystemException": "has an address of a kind that Spark does not know here. Check its beginning.",
+    "No FileSystem for scheme": "has an address of a kind that Spark does not know here. Check its beginning.",
+    "S3AFileSystem not found": (
+        "is in S3, and Spark has no connector for it here. Add hadoop-aws to Spark (spark.jars.packages)."
+    ),
+}
+"""What the words of Spark mean for a source, said after its name."""
 _LOST: Final = ("ExecutorLostFailure", "SparkContext was shut down", "stopped SparkContext", "ConnectionRefused")
 
 
@@ -41,9 +58,12 @@ def speaking(session: SparkSession, name: str) -> Iterator[None]:
     except TacitError:
         raise
     except (PySparkException, Py4JError, OSError) as problem:
+        is_full = os.strerror(errno.ENOSPC) in str(problem)
         refusal = said(str(problem), name, is_about_columns=isinstance(problem, AnalysisException))
         details = traceback.format_exc()
     _log.error("%s\n%s", refusal, details)
+    if is_full:  # said as where this machine itself writes
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
     raise _with_log(refusal, session, details)
 
 
@@ -55,11 +75,14 @@ def said(problem: str, name: str, *, is_about_columns: bool = False) -> TacitErr
     """
     if any(mark in problem for mark in _UNREADABLE):
         after = problem[min(problem.find(mark) for mark in _UNREADABLE if mark in problem) :]
-        found = _FILE.search(after)
+        found = _READ.search(after) or _FILE.search(after)
         file = name if found is None else found[1]
         return UnreadableFile(
             f"{file} cannot be read: it is damaged, or not what the others are. Write or copy it again."
         )
+    for mark, sentence in _SENTENCES.items():
+        if mark in problem:
+            return UnreadableFile(f"{name} {sentence}")
     if any(mark in problem for mark in ("PATH_NOT_FOUND", "TABLE_OR_VIEW_NOT_FOUND", "PARSE_SYNTAX_ERROR")):
         return UnreadableFile(f"{name} is neither a file nor a table that Spark finds. Check its name.")
     if "MISSING_" in problem or "CONVERT" in problem or "PARQUET_COLUMN_DATA_TYPE_MISMATCH" in problem:
@@ -81,4 +104,4 @@ def _with_log(refusal: TacitError, session: SparkSession, details: str) -> Tacit
             file.write(details)
     except (PySparkException, Py4JError, OSError):
         return refusal
-    return refusal.about(f"{refusal.problem} What Spark said is in {path}, for your eyes only.")
+    return refusal.about(f"{refusal.problem} What Spark said is in {kept(path)}, for your eyes only.")

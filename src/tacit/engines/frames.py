@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final, NoReturn
@@ -36,6 +37,7 @@ _KINDS: Final = {
     "decimal": pa.decimal128(38, 0),
 }
 """The Arrow type of each of Spark's; 38 digits are the most that a decimal of either has."""
+_PATTERN: Final = re.compile(r"[\\{}\[\]*?]")  # what has a meaning in a pattern of Hadoop's
 _OF_SEVERAL_BYTES: Final = ("utf-16", "utf-32")  # encodings in which a line end is no single byte
 
 
@@ -117,7 +119,7 @@ class LineSource:
 
     def chosen(self, positions: Sequence[int]) -> DataFrame:
         """The lines of the file, as bytes."""
-        return self.session.read.text(str(self._path.absolute())).select(F.col("value").cast("binary").alias("line"))
+        return self.session.read.text(literal(self._path)).select(F.col("value").cast("binary").alias("line"))
 
     def tables(self, positions: Sequence[int]) -> Tables:
         """How a task makes tables of lines."""
@@ -134,9 +136,7 @@ def open_named(session: SparkSession, name: str, options: ReadOptions) -> SparkS
     shown = path.name or name
     if "://" in name or path.is_dir():
         with speaking(session, shown):
-            return FrameSource(
-                session.read.parquet(name if "://" in name else str(path.absolute())), options, name=shown
-            )
+            return FrameSource(session.read.parquet(name if "://" in name else literal(path)), options, name=shown)
     if path.is_file() or path.name != name:  # a table has no folder
         first_bytes(path)  # refuses a file that is not there
         kind = options.format or format_of(path)
@@ -147,9 +147,18 @@ def open_named(session: SparkSession, name: str, options: ReadOptions) -> SparkS
         if kind != "parquet":
             raise SettingError(f"{shown}: Spark reads Parquet, CSV and tables here. Read it on this machine alone.")
         with speaking(session, shown):
-            return FrameSource(session.read.parquet(str(path.absolute())), options, name=shown)
+            return FrameSource(session.read.parquet(literal(path)), options, name=shown)
     with speaking(session, shown):
         return FrameSource(session.table(name), options, name=name)
+
+
+def literal(path: Path) -> str:
+    r"""Return the pattern that Spark takes for this very path: its own paths are patterns, and ``[1]`` means 1.
+
+    >>> literal(Path("/data/events[1].parquet"))
+    '/data/events\\[1\\].parquet'
+    """
+    return _PATTERN.sub(r"\\\g<0>", str(path.absolute()))
 
 
 def _refuse(name: str) -> NoReturn:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import atexit
 import os
+import re
 import shutil
 import sys
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
+from pyspark import SparkConf, SparkContext
+from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
 from tacit.errors import SettingError
@@ -27,6 +32,10 @@ methods a few thousand times, and compiling them took a third of its processor t
 millions of times, and is as fast as before. Other factors than ten were not measured; without the careful compiler
 scans took three times as long."""
 _COLLECTING: Final = "-XX:+UseParallelGC"  # the collector for throughput: Spark's pauses hurt nobody here
+
+_MASTER: Final = re.compile(
+    r"local|local\[.+\]|local-cluster\[.+\]|yarn|(spark|k8s)://.+"
+)  # as Spark's own launcher asks
 
 _LOGGING: Final = """\
 rootLogger.level = warn
@@ -54,6 +63,10 @@ def start(master: str | None = None, *, name: str = "tacit", **settings: str) ->
     if master is not None or not is_submitted:
         builder = builder.master(master or "local[*]")
     if not is_submitted:
+        if master is not None and _MASTER.fullmatch(master) is None:
+            raise SettingError(
+                f"the address of Spark's master must be such as spark://host:7077, yarn or local[4]; got {master}."
+            )
         _check_java()
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
         os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
@@ -72,13 +85,16 @@ def start(master: str | None = None, *, name: str = "tacit", **settings: str) ->
         usual |= _started_by_us()
         if master is None or master.startswith("local"):
             usual |= {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
-    for key, value in (usual | {key.replace("_", "."): value for key, value in settings.items()}).items():
+    chosen = usual | {key.replace("_", "."): value for key, value in settings.items()}
+    for key, value in chosen.items():
         builder = builder.config(key, value)
     try:
+        if not is_submitted and getattr(SparkContext, "_gateway", None) is None:
+            _start_java({"spark.app.name": name, "spark.master": master or "local[*]"} | chosen)
         session: SparkSession = builder.getOrCreate()
     except Exception:
         log = usual.get(LOG_NAME)
-        where = "" if log is None else f" Its log: {log}"
+        where = "" if log is None else f" Its log: {kept(log)}"
         problem = SettingError(
             f"Spark does not start on {master or 'this machine'}. Check its address and Java.{where}"
         )
@@ -92,9 +108,39 @@ def log_of(session: SparkSession) -> str | None:
     return session.conf.get(LOG_NAME, None)
 
 
+_KEPT: Final[set[str]] = set()
+
+
+def kept(log: str) -> str:
+    """Return the name of a log, which then outlives this process: a message names it."""
+    _KEPT.add(log)
+    return log
+
+
+def _start_java(settings: Mapping[str, str]) -> None:
+    """Start Java and a context on it, which the session takes up; what Java would print goes to the log.
+
+    Some of that comes before any setting of logging holds: a warning of modules at every start, and stack traces.
+    """
+    conf = SparkConf()
+    for key, value in settings.items():
+        conf.set(key, value)
+    with Path(settings[LOG_NAME]).open("ab") as screen:
+        launch: Any = launch_gateway  # which has no types
+        gateway = launch(conf, {"stdout": screen, "stderr": screen})
+    SparkContext(conf=conf, gateway=gateway)
+
+
+def _forget(log: Path) -> None:
+    """Remove the folder of a log that no message named."""
+    if str(log) not in _KEPT:
+        shutil.rmtree(log.parent, ignore_errors=True)
+
+
 def _started_by_us() -> dict[str, str]:
     """The settings of Java: a fast start, and messages to a private file, for they may quote what a row holds."""
     folder = Path(tempfile.mkdtemp(prefix="tacit-spark-"))  # for its owner alone
+    atexit.register(_forget, folder / "spark.log")
     log, how = folder / "spark.log", folder / "log4j2.properties"
     how.write_text(_LOGGING.format(path=log), encoding="utf-8")
     logging = f"-Dlog4j2.configurationFile=file:{how} -Dlog4j.configurationFile=file:{how}"

@@ -189,7 +189,7 @@ def read_location(column: Any, *, decimal: str | None) -> tuple[Numbers, Numbers
 
 
 def read_number(column: Any, *, decimal: str | None) -> tuple[Numbers, Flags]:
-    """Read one coordinate per row: NaN where unreadable, and which rows are blank."""
+    """Read one number per row, as in ``47,2380`` or ``1.5e-3``: NaN where unreadable, and which rows are blank."""
     pa, pc = require("pyarrow", extra="events"), require("pyarrow.compute", extra="events")
     if not is_text(column.type):
         if not (
@@ -199,7 +199,7 @@ def read_number(column: Any, *, decimal: str | None) -> tuple[Numbers, Flags]:
         numbers: Numbers = column.cast(pa.float64(), safe=False).fill_null(np.nan).to_numpy(zero_copy_only=False)
         return numbers, np.isnan(numbers)
     text = pc.utf8_trim_whitespace(text_of(column))
-    matched = pc.extract_regex(text, rf"^(?P<number>[-+]?[0-9]+(?:{_SIGNS[decimal]}[0-9]+)?)$")
+    matched = pc.extract_regex(text, rf"^(?P<number>[-+]?[0-9]+(?:{_SIGNS[decimal]}[0-9]+)?(?:[eE][-+]?[0-9]+)?)$")
     return _floats(pc, pc.struct_field(matched, ["number"])), _flags(pc.equal(pc.binary_length(text), 0))
 
 

@@ -3,7 +3,7 @@
 Year first: ``2018-12-31``, ``2018/12/31``; day first or month first also ``31.12.2018``, ``31-12-2018``; with or
 without a time of day (``T`` or a space, ``08:08``, ``08:08:30``, fractions, AM and PM) and an offset (``Z``,
 ``+01:00``). Whoever knows the source says what comes first in ``08/09/2018``; only public tables may tell it by their
-rows (:class:`OrderKeeper`).
+rows (``proves_day_first``, ``proves_month_first``).
 
 Most files write every date alike, padded with zeros. Those are read from the bytes of the whole column at once;
 whatever else is left goes through one regular expression. Both ways obey the same rules and are tested against
@@ -13,7 +13,7 @@ each other.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
 from typing import Any, Final
@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit._base.extras import require
-from tacit.errors import AmbiguousDate, Remedy, SettingError
+from tacit.errors import SettingError
 from tacit.events.columns import bytes_and_offsets, is_text, text_of
 
 
@@ -32,9 +32,6 @@ class DateOrder(Enum):
     DAY_FIRST = "day-first"
     MONTH_FIRST = "month-first"
     YEAR_FIRST = "year-first"  # such dates are then not dates at all
-
-    def __str__(self) -> str:
-        return self.value.replace("-", " ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -398,51 +395,3 @@ def _ints(pc: Any, text: Any) -> NDArray[np.int32]:
     filled = pc.if_else(pc.equal(pc.binary_length(text), 0), "0", text)
     numbers: NDArray[np.int32] = pc.cast(filled, "int32").to_numpy(zero_copy_only=False)
     return numbers
-
-
-@dataclass(frozen=True, slots=True)
-class Proof:
-    """A row whose date can be read in one order only."""
-
-    order: DateOrder
-    row: int
-
-
-def find_proofs(dates: ReadDates, row: NDArray[np.int64]) -> list[Proof]:
-    """Return the first row that proves each order, earliest first."""
-    marks = ((DateOrder.DAY_FIRST, dates.proves_day_first), (DateOrder.MONTH_FIRST, dates.proves_month_first))
-    proofs = [Proof(order, int(row[np.argmax(mark)])) for order, mark in marks if mark.any()]
-    return sorted(proofs, key=lambda proof: proof.row)
-
-
-class OrderKeeper:
-    """The form in which dates are read, which may be settled while reading."""
-
-    def __init__(self, date_format: str | None, source: str) -> None:
-        self.form = DateForm() if date_format is None else parse_date_format(date_format)
-        self._is_given = date_format is not None
-        self._source = source
-        self._proof: Proof | None = None
-
-    def note(self, proofs: list[Proof]) -> None:
-        """Take what a table proves: it settles the order, or contradicts what was settled."""
-        if self._is_given:
-            return
-        for proof in proofs:
-            if self._proof is None:
-                self._proof = proof
-                self.form = replace(self.form, order=proof.order)
-            elif proof.order is not self._proof.order:
-                raise AmbiguousDate(
-                    f"{self._source}: the date in row {self._proof.row} can only be {self._proof.order}, the one in "
-                    f"row {proof.row} only {proof.order}. Write all dates alike, or give date_format to set the others "
-                    "aside."
-                )
-
-    def refuse_undecided(self, row: int) -> None:
-        """Raise because no row proves anything."""
-        raise AmbiguousDate(
-            f"{self._source}: no date tells whether they are day first or month first (the first in question is in row "
-            f"{row}).",
-            remedy=Remedy.CHOOSE_DATE_ORDER,
-        )

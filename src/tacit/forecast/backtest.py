@@ -30,8 +30,7 @@ from tacit.domain import ALL, Domain
 from tacit.errors import SettingError
 from tacit.forecast.forecast import Forecasts
 from tacit.forecast.forecaster import Forecaster
-from tacit.statespace.calendar import season_length
-from tacit.statespace.covariates import Covariates
+from tacit.statespace.covariates import Covariates, season_length
 
 Report = Callable[[int, int | None], None]
 
@@ -254,7 +253,7 @@ def backtest(
     forecaster learns from the bins before the first origin, and again at each ``refit_every``-th one. Covariates are
     taken for known ahead, weather too.
     """
-    check_at_least(1, horizon=horizon)
+    check_at_least(1, horizon=horizon, refit_every=1 if refit_every is None else refit_every)
     named = dict(forecasters) if isinstance(forecasters, Mapping) else {one.name: one for one in forecasters}
     if not named or len(named) < len(forecasters):
         raise SettingError("forecasters must be one or more, of different names. Name them: {'a': ..., 'b': ...}.")
@@ -275,7 +274,7 @@ def backtest(
     told(n_all, n_all)
     squares = {name: squared_errors(each, counts) for name, (each, _) in made.items()}
     best = min(squares, key=lambda name: Mean.of(squares[name], counts.counted).value)
-    scores = [_score(name, *made[name], counts, totals, squares[name], squares[best]) for name in made]
+    scores = [_score(name, made[name], (counts, totals), squares[best]) for name in made]
     scores.sort(key=lambda score: (score.mse if score.mae is None else score.mae).value)
     raw = Mean.of(squares[best] + counts.variances, counts.counted).value
     noise = Mean.of(counts.variances, counts.counted).value
@@ -330,15 +329,10 @@ def _held(series: Series, truth: ExactTally | None, at: NDArray[np.int64], horiz
 
 
 def _score(
-    name: str,
-    each: CountDistribution,
-    total: CountDistribution,
-    counts: Held,
-    totals: Held,
-    own: FloatArray,
-    best: FloatArray,
+    name: str, made: tuple[CountDistribution, CountDistribution], held: tuple[Held, Held], best: FloatArray
 ) -> Score:
-    in_all, limits = squared_errors(total, totals), (each.intervals(level) for level in LEVELS)
+    (each, total), (counts, totals), (own, in_all) = made, held, map(squared_errors, made, held)
+    limits = (each.intervals(level) for level in LEVELS)
     return Score(
         name,
         Mean.of(own, counts.counted),

@@ -31,13 +31,12 @@ from tacit.counts.count_distribution import CountDistribution
 from tacit.counts.series import Series
 from tacit.domain import Domain
 from tacit.errors import SettingError
+from tacit.forecast.baselines import Expected, Overdispersion, ResidualForecaster, learn_overdispersion
 from tacit.forecast.forecast import Forecasts
 from tacit.forecast.forecaster import Forecaster, Kept, Learner, floats, forecaster_from_dict, forecaster_named
 from tacit.forecast.past import History
-from tacit.forecast.residuals import Expected, Overdispersion, ResidualForecaster, learn_overdispersion
 from tacit.forecast.tree_cases import LEADS, Cases, Told, feature_groups, fewest_losses, means_of, ranks
-from tacit.statespace.calendar import calendar_columns, season_length
-from tacit.statespace.covariates import Covariates
+from tacit.statespace.covariates import Covariates, calendar_columns, season_length
 
 RAW_DATA_NOTE: Final = stored(
     "uses raw data: the means of true counts by which private counts were rescaled were not made private"

@@ -14,23 +14,21 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit._base.arrays import FloatArray, IntArray
+from tacit._base.arrays import BoolArray, FloatArray, IntArray
 from tacit._base.extras import require
 from tacit._base.languages import stored
 from tacit._base.reading import LARGEST_EXPANDED, LARGEST_NUMBER
-from tacit._base.validation import check_at_least, check_one_of
+from tacit._base.validation import check_at_least
 from tacit.domain import Domain, TimeAxis
-from tacit.errors import DataError, SettingError, UnreadableFile
-from tacit.events.columns import codes_of, is_text, text_of
-from tacit.events.dates import BLANK, GOOD, UNDECIDED, OrderKeeper, ReadDates, find_proofs, read_dates
+from tacit.errors import AmbiguousDate, DataError, SettingError, UnreadableFile
+from tacit.events.columns import codes_of, is_text, read_number, text_of
+from tacit.events.dates import BLANK, GOOD, UNDECIDED, DateForm, DateOrder, ReadDates, parse_date_format, read_dates
 from tacit.events.interpret import bins_and_clock
 from tacit.events.mapping import ReadOptions, find_column
 from tacit.events.proposal import recognized
 from tacit.events.sources import Source, open_source
-from tacit.statespace.calendar import SECONDS_A_DAY, bins_per_day
-from tacit.statespace.covariates import Covariates
+from tacit.statespace.covariates import SECONDS_A_DAY, Covariates, bins_per_day
 
-_NUMBER: Final = r"^(?P<number>[-+]?[0-9]+(?:{sign}[0-9]+)?(?:[eE][-+]?[0-9]+)?)$"
 _MISSING: Final = ("", "na", "nan", "null", "none", "-")
 _AROUND: Final = 10  # days of the year on either side: half of them leave a daily mean of few years ragged
 _DAYS: Final = 366  # of a year
@@ -53,30 +51,25 @@ def read_covariates(
     *,
     date: str = "date",
     place: str | None = None,
-    columns: Sequence[str] | None = None,
     horizon: int = 366,
-    beyond: str = "climatology",
     options: ReadOptions | None = None,
 ) -> Covariates:
     """Return the numbers of a table for the bins of a domain and ``horizon`` bins more.
 
-    ``columns`` are all others without it, but for those that hold words and no number: a note names them. Rows may
-    stand in any order; days that are not there are NaN, and several rows in a longer bin are averaged. What the table
-    does not reach of the time to come is forecast by what is usual for the season, and a note says so; with
-    ``beyond="unknown"`` it stays NaN.
+    A column that holds words and no number is left out, and a note names it. Rows may stand in any order; days that are
+    not there are NaN, and several rows in a longer bin are averaged. What the table does not reach of the time to come
+    is forecast by what is usual for the season, and a note says so.
     """
-    check_one_of(("climatology", "unknown"), beyond=beyond)
     check_at_least(0, horizon=horizon)
     options = ReadOptions() if options is None else options
     wanted = [name for name in (date, place) if name is not None]
-    opened = open_source(source, options=recognized(source, wanted=[*wanted, *(columns or ())], options=options))
+    opened = open_source(source, options=recognized(source, wanted=wanted, options=options))
     positions = [
         find_column(opened.names, name, role="date" if name == date else "place", source=opened.name) for name in wanted
     ]
-    chosen = _chosen(opened, columns, positions)
-    arrays, numbers = _load(opened, [*positions, *chosen])
-    n_bins = domain.shape[0] + horizon
-    time = domain.time.with_end(n_bins)
+    others = [position for position in range(len(opened.names)) if position not in positions]
+    arrays, numbers = _load(opened, [*positions, *others])
+    time = domain.time.with_end(domain.shape[0] + horizon)
     dates = _dates(arrays[0], numbers, date, opened.name, options)
     bins, clock = bins_and_clock(time, dates, dates.state == GOOD)
     places = None if place is None else _places(arrays[1], numbers, place, opened.name, domain)
@@ -84,42 +77,27 @@ def read_covariates(
     _check(rows, domain, date, opened.name)
     found: dict[str, FloatArray] = {}
     notes: list[str] = []
-    for position, array in zip(chosen, arrays[len(wanted) :], strict=True):
+    for position, array in zip(others, arrays[len(wanted) :], strict=True):
         name = opened.names[position].strip()
-        if columns is None and _is_words(array):
+        values, is_blank = _numbers(array, options.decimal)
+        if is_text(array.type) and np.isnan(values).all() and not is_blank.all():
             notes.append(
                 stored("the column %(name)s of %(table)s holds no number and is left out", name=name, table=opened.name)
             )
             continue
-        known = _joined(_numbers(array, numbers, name, opened.name, options.decimal), rows, time, domain.place.n_cells)
-        if beyond == "climatology":
-            known, since = carried_on(known, time)
-            if since is not None:
-                notes.append(
-                    stored(
-                        "%(name)s is forecast from %(when)s on by what is usual for the season",
-                        name=name,
-                        when=time.label(since),
-                    )
+        _check_numbers(values, is_blank, numbers, name, opened.name)
+        found[name], since = carried_on(_joined(values, rows, time, domain.place.n_cells), time)
+        if since is not None:
+            notes.append(
+                stored(
+                    "%(name)s is forecast from %(when)s on by what is usual for the season",
+                    name=name,
+                    when=time.label(since),
                 )
-        found[name] = known
+            )
     if not found:
-        raise _no_numbers(opened.name)
+        raise SettingError(f"{opened.name} must have a column of numbers besides its dates; it has none. Add one.")
     return Covariates(time, found, tuple(notes))
-
-
-def _chosen(opened: Source, columns: Sequence[str] | None, taken: Sequence[int]) -> list[int]:
-    if columns is not None:
-        found = [find_column(opened.names, name, role="covariate", source=opened.name) for name in columns]
-    else:
-        found = [position for position in range(len(opened.names)) if position not in taken]
-    if not found:
-        raise _no_numbers(opened.name)
-    return found
-
-
-def _no_numbers(source: str) -> SettingError:
-    return SettingError(f"{source} must have a column of numbers besides its dates; it has none. Add one.")
 
 
 def _load(opened: Source, positions: Sequence[int]) -> tuple[list[Any], IntArray]:
@@ -156,12 +134,21 @@ def _plain(array: Any) -> Any:
 
 
 def _dates(column: Any, numbers: IntArray, name: str, source: str, options: ReadOptions) -> ReadDates:
-    keeper = OrderKeeper(options.date_format, source)
-    dates = read_dates(column, keeper.form)
-    keeper.note(find_proofs(dates, numbers))
-    dates = read_dates(column, keeper.form)
-    if (dates.state == UNDECIDED).any():
-        keeper.refuse_undecided(int(numbers[np.argmax(dates.state == UNDECIDED)]))
+    dates = read_dates(column, DateForm() if options.date_format is None else parse_date_format(options.date_format))
+    marks = {DateOrder.DAY_FIRST: dates.proves_day_first, DateOrder.MONTH_FIRST: dates.proves_month_first}
+    proofs = {order: numbers[np.argmax(mark)] for order, mark in marks.items() if mark.any()}
+    if options.date_format is None and len(proofs) == 2:
+        raise AmbiguousDate(
+            f"{source}: the date in row {proofs[DateOrder.DAY_FIRST]} can only be day first, the one in row "
+            f"{proofs[DateOrder.MONTH_FIRST]} only month first. Write all dates alike."
+        )
+    if options.date_format is None and proofs:
+        dates = read_dates(column, DateForm(next(iter(proofs))))
+    if (is_undecided := dates.state == UNDECIDED).any():
+        raise AmbiguousDate(
+            f"{source}: no date tells whether they are day first or month first (the first in question is in row "
+            f"{numbers[np.argmax(is_undecided)]}). Write the year first."
+        )
     if (bad := np.flatnonzero(dates.state != GOOD)).size:
         rule = "must not be blank" if dates.state[bad[0]] == BLANK else "must be a date"
         raise DataError(
@@ -209,55 +196,31 @@ def _check(rows: _Rows, domain: Domain, date: str, source: str) -> None:
         )
 
 
-def _is_words(column: Any) -> bool:
-    """Return whether a column says something, and never a number."""
-    pc = require("pyarrow.compute", extra="events")
-    if not is_text(column.type):
-        return False
-    text = pc.utf8_trim_whitespace(text_of(column))
-    is_number = pc.match_substring_regex(text, _NUMBER.format(sign="[.,]"))
-    return not _is_missing(text).all() and not pc.any(is_number).as_py()
-
-
-def _is_missing(text: Any) -> NDArray[np.bool_]:
+def _numbers(column: Any, decimal: str | None) -> tuple[FloatArray, BoolArray]:
+    """Return a column as numbers, NaN where there is none, and where it is blank or says that a number is missing."""
     pa, pc = require("pyarrow", extra="events"), require("pyarrow.compute", extra="events")
-    return np.asarray(pc.is_in(pc.utf8_lower(text), pa.array(_MISSING, text.type)), bool)
-
-
-def _numbers(column: Any, numbers: IntArray, name: str, source: str, decimal: str | None) -> FloatArray:
-    """Return a column as numbers, NaN where it says nothing."""
-    pa, pc = require("pyarrow", extra="events"), require("pyarrow.compute", extra="events")
+    values, is_blank = read_number(
+        column.cast("uint8") if pa.types.is_boolean(column.type) else column, decimal=decimal
+    )
     if not is_text(column.type):
-        try:
-            plain = column.cast(pa.float64(), safe=False)
-        except pa.ArrowException:
-            raise DataError(
-                f"{source}, column {name}: a covariate must be numbers; this column holds {column.type}. "
-                "Leave it out, or name the columns to use."
-            ) from None
-        values: FloatArray = plain.fill_null(np.nan).to_numpy(zero_copy_only=False)
-        return _bounded(np.where(np.isfinite(values), values, np.nan), numbers, name, source)
-    text = pc.utf8_trim_whitespace(text_of(column))
-    sign = {None: "[.,]", ".": "[.]", ",": "[,]"}[decimal]
-    matched = pc.struct_field(pc.extract_regex(text, _NUMBER.format(sign=sign)), ["number"])
-    plain = pc.replace_substring(pc.replace_substring(matched, ",", "."), "+", "")
-    found: FloatArray = pc.cast(plain, "float64").fill_null(np.nan).to_numpy(zero_copy_only=False)
-    if (bad := np.flatnonzero(np.isnan(found) & ~_is_missing(text))).size:
+        return np.where(np.isfinite(values), values, np.nan), is_blank | np.isinf(values)
+    text = pc.utf8_lower(pc.utf8_trim_whitespace(text_of(column)))
+    return values, np.asarray(pc.is_in(text, pa.array(_MISSING, text.type)), bool)
+
+
+def _check_numbers(values: FloatArray, is_blank: BoolArray, numbers: IntArray, name: str, source: str) -> None:
+    """Refuse entries that are neither numbers nor blank, and numbers beyond what can be squared and added up."""
+    is_number, is_large = np.isfinite(values) | is_blank, np.abs(values) > LARGEST_NUMBER
+    if (bad := np.flatnonzero(~is_number & ~is_large)).size:
         raise DataError(
             f"{source}, row {numbers[bad[0]]}, column {name}: each entry must be a number or blank; {bad.size} of "
-            f"{len(found)} are not. Correct them, or leave the column out."
+            f"{len(values)} are not. Correct them, or leave the column out."
         )
-    return _bounded(found, numbers, name, source)
-
-
-def _bounded(values: FloatArray, numbers: IntArray, name: str, source: str) -> FloatArray:
-    """Return the values; one beyond what can be squared and added up is refused."""
-    if (bad := np.flatnonzero(np.abs(values) > LARGEST_NUMBER)).size:
+    if (bad := np.flatnonzero(is_large)).size:
         raise DataError(
             f"{source}, row {numbers[bad[0]]}, column {name}: each number must be at most {LARGEST_NUMBER:g} in size; "
             f"{bad.size} are not. Correct them, or leave the column out."
         )
-    return values
 
 
 def _joined(values: FloatArray, rows: _Rows, time: TimeAxis, n_places: int) -> FloatArray:

@@ -1,24 +1,44 @@
-"""What a forecaster says: a distribution for every coming count, how far ahead, and how many crews that asks for."""
+"""What a forecaster says: a distribution for every coming count, how far ahead, how many crews, what stands out."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
 
 from tacit._base.arrays import IntArray
+from tacit._base.languages import figures, gettext, message
+from tacit._base.rounding import whole
 from tacit._base.validation import check_positive, check_share
 from tacit.counts.count_distribution import CountDistribution
+from tacit.counts.series import Series
 from tacit.domain import ALL, Domain, TimeAxis, sum_groups
 from tacit.errors import Remedy, SettingError
+from tacit.statespace.covariates import season_length, weekdays
 
 DEFAULT_QUANTILE: Final = 0.9  # crews are enough on nine days in ten
 MOST_BINS: Final = 9_000  # 24 years of days, a year of hours: tables and pages stay within memory
 _PERIOD: Final = re.compile(r"(?:(\d+)\s+)?(hour|day|week|month|year)s?")
+_DIGITS: Final = 9  # of a number that are read: with more it is too far anyway, and might overflow
 _LEAST: Final = 1e-12  # guards divisions: of a total of next to nothing, and of a column that is next to all of it
 _SLACK: Final = 1e-9  # a quotient that is whole but for its last digits needs no crew more
+UNUSUAL: Final = 0.15
+"""How far from its usual number a bin must be expected, in parts of it: the usual difference of weekdays."""
+BUSY_SHARE: Final = 0.05
+"""A busy bin is one of the busiest so many of the last year."""
+BUSY_CHANCE: Final = 0.15
+"""The chance of a busy bin from which it is worth a word: three times the usual one."""
+_WEEKDAYS: Final = (
+    *(message("Mondays"), message("Tuesdays"), message("Wednesdays"), message("Thursdays"), message("Fridays")),
+    *(message("Saturdays"), message("Sundays")),
+)
+_STEPS: Final = {"hour": message("hour"), "day": message("day"), "week": message("week"), "month": message("month")}
+_OTHER_STEP: Final = message("period")
+_RECENT_WEEKS: Final = 8  # two months: the season is about the same
+_FEWEST_BINS: Final = 60  # of which the busiest twentieth is three
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -104,12 +124,12 @@ def summed(each: CountDistribution, total: CountDistribution, groups: IntArray, 
     >>> summed(one, CountDistribution(np.array(10.0), np.array(15.0)), np.zeros(3, int), 1).variances.tolist()
     [15.0]
     """
-    means, whole = each.means, total.means[..., None]
-    relative = np.maximum(total.variances[..., None] - whole, 0.0) / np.maximum(np.square(whole), _LEAST)
+    means, of_all = each.means, total.means[..., None]
+    relative = np.maximum(total.variances[..., None] - of_all, 0.0) / np.maximum(np.square(of_all), _LEAST)
     of_shares = np.maximum(each.variances - means - relative * np.square(means), 0.0)
-    others = np.maximum(1 - means / np.maximum(whole, _LEAST), _LEAST)
+    others = np.maximum(1 - means / np.maximum(of_all, _LEAST), _LEAST)
     sums, apart = (sum_groups(part, groups, n_groups=n_groups, axis=-1) for part in (means, of_shares / others))
-    rest = np.maximum(1 - sums / np.maximum(whole, _LEAST), 0.0)
+    rest = np.maximum(1 - sums / np.maximum(of_all, _LEAST), 0.0)
     return CountDistribution(sums, sums + relative * np.square(sums) + rest * apart)
 
 
@@ -137,28 +157,26 @@ def horizon_of(asked: str | int, time: TimeAxis) -> int:
     >>> horizon_of("day", TimeAxis.between("2018-01-01", "2018-01-31", step="hour"))
     24
     """
-    found = _number(asked) if str(asked).strip().isdigit() else _period(str(asked).strip(), time)
+    words = str(asked).strip()
+    found = int(words[:_DIGITS]) if words.isdecimal() else _period(words, time)
     if not 1 <= found <= MOST_BINS:
         nearer = "Look less far ahead." if found else Remedy.CHOOSE_HORIZON
         raise SettingError(f"horizon must be 1 to {MOST_BINS:,} periods; got horizon={asked}.", remedy=nearer)
     return found
 
 
-def _number(asked: str | int) -> int:
-    digits = str(asked).strip()
-    return int(digits) if len(digits) < 10 else MOST_BINS + 1
-
-
 def _period(asked: str, time: TimeAxis) -> int:
+    """Return how many bins after the last begin before the end of a period."""
     known = _PERIOD.fullmatch(asked)
     if known is None:
         raise SettingError(
             f"horizon must be a number of periods, or day, week, month or year; got horizon={asked}.",
             remedy=Remedy.CHOOSE_HORIZON,
         )
-    many, unit = int(known[1] or 1), known[2]
+    many, unit = int((known[1] or "1")[:_DIGITS]), known[2]
     last = time.n_bins or 0
-    begins = time.without_end().starts(last + 1)[-1]
+    coming = time.without_end().starts(last + MOST_BINS + 2)[last:]
+    begins = coming[0]
     if unit in ("month", "year"):
         months = many * (12 if unit == "year" else 1)
         month = begins.astype("datetime64[M]")
@@ -166,22 +184,84 @@ def _period(asked: str, time: TimeAxis) -> int:
         ends = min(ends, (month + months + 1).astype("datetime64[s]"))  # there is no 31 February
     else:
         ends = begins + np.timedelta64(many * {"hour": 3600, "day": 86_400, "week": 604_800}[unit], "s")
-    return _bins_until(asked, time, last, ends)
-
-
-def _bins_until(asked: str, time: TimeAxis, last: int, ends: np.datetime64) -> int:
-    """Return how many bins after the last begin before this time."""
-    n_bins = 64  # tried first, then four times as many: a choice that changes the time alone
-    while True:
-        coming = time.without_end().starts(last + n_bins + 1)[last:]
-        if coming[-1] >= ends:
-            break
-        if n_bins > MOST_BINS:
-            return MOST_BINS + 1
-        n_bins *= 4
     found = int(np.searchsorted(coming, ends, side="left"))
+    if found > MOST_BINS:
+        return found
     if coming[found] > ends:
         raise SettingError(
             f"horizon must be whole periods, and each is a {time.step}; got horizon={asked}. Give a number of periods."
         )
     return found
+
+
+def notable_bins(
+    forecast: Forecast, series: Series, holidays: Mapping[str, str] | None = None
+) -> dict[int, tuple[str, ...]]:
+    """Return why bins of a forecast, by number, stand out from the series it was made of, in sentences.
+
+    Only the total of all places is looked at, which is known better than any single place. ``holidays`` are names by
+    ISO date.
+    """
+    named = _holidays(forecast, holidays or {})
+    of_holidays = {bin: gettext("Public holiday: %(name)s.", name=name) for bin, name in named.items()}
+    reasons = of_holidays, _unusual(forecast, series), _busy(forecast, series)
+    bins = sorted(set().union(*reasons))
+    return {bin: tuple(words[bin] for words in reasons if bin in words) for bin in bins}
+
+
+def _holidays(forecast: Forecast, names: Mapping[str, str]) -> dict[int, str]:
+    """Return the first bin of each holiday, where bins are no longer than a day."""
+    time = forecast.domain.time
+    if time.step in ("week", "month", "year"):
+        return {}
+    days = [str(start)[:10] for start in time.starts()]
+    return {days.index(day): name for day, name in names.items() if day in days}
+
+
+def _unusual(forecast: Forecast, series: Series) -> dict[int, str]:
+    """Return days whose expected total is far from that of the same weekday in the last weeks."""
+    if forecast.domain.time.step != "day":
+        return {}
+    coming, past = weekdays(forecast.domain.time.starts()), weekdays(series.domain.time.starts())
+    found = {}
+    for bin, weekday in enumerate(coming.tolist()):
+        same = np.flatnonzero((past == weekday) & series.observed[:, -1])[-_RECENT_WEEKS:]
+        usual = float(series.totals[same].mean()) if len(same) >= _RECENT_WEEKS // 2 else 0.0
+        # noise of the totals themselves is no reason to be astonished
+        doubt = float(np.sqrt(series.total_variances[same].sum())) / max(len(same), 1)
+        gap = float(forecast.totals.means[bin]) - usual
+        if usual > 0 and abs(gap) > UNUSUAL * usual + 2 * doubt:
+            than = {
+                "share": figures(f"{100 * abs(gap) / usual:.0f}%"),
+                "weekdays": gettext(_WEEKDAYS[weekday]),
+                "n": len(same),
+            }
+            found[bin] = (
+                gettext("%(share)s more expected than on %(weekdays)s of the last %(n)s weeks.", **than)
+                if gap > 0
+                else gettext("%(share)s fewer expected than on %(weekdays)s of the last %(n)s weeks.", **than)
+            )
+    return found
+
+
+def _busy(forecast: Forecast, series: Series) -> dict[int, str]:
+    """Return bins with a fair chance of a total that only few bins of the last year had."""
+    step = series.domain.time.step
+    recent = np.flatnonzero(series.observed[:, -1])[-season_length(step, "year") :]
+    if len(recent) < _FEWEST_BINS:
+        return {}
+    limit = float(np.ceil(np.quantile(series.totals[recent], 1 - BUSY_SHARE)))
+    chances = 1.0 - forecast.totals.below(np.full(len(forecast.totals.means), limit))
+    one = gettext(_STEPS.get(step, _OTHER_STEP))
+    return {
+        bin: gettext(
+            "A busy %(step)s may come: %(chance)s chance of %(limit)s or more in all, as one %(step)s in %(n)s had "
+            "lately.",
+            step=one,
+            chance=figures(f"{100 * chance:.0f}%"),
+            limit=whole(limit),
+            n=round(1 / BUSY_SHARE),
+        )
+        for bin, chance in enumerate(chances.tolist())
+        if chance >= BUSY_CHANCE
+    }

@@ -8,6 +8,7 @@ from __future__ import annotations
 import datetime as dt
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final
@@ -22,13 +23,10 @@ from tacit._base.validation import check_at_least
 from tacit.domain import TimeAxis
 from tacit.domain.names import fold_name
 from tacit.errors import SettingError
-from tacit.statespace.calendar import weekdays
-from tacit.statespace.covariates import Covariates
+from tacit.statespace.covariates import Covariates, weekdays
 
 Days = NDArray[np.datetime64]
 
-_FEWEST_TIMES: Final = 3  # a holiday that came less often has no effect of its own to be learned
-_EVES: Final = {"FR": {"July 13": "07-13", "December 24": "12-24", "December 31": "12-31"}}
 _REFORM: Final = dt.date(2015, 8, 31)  # zones were redrawn for the school year 2015–2016
 _SPAN: Final = re.compile(r"([ABC])(?: until (\d{4}-\d{2}-\d{2}))?")
 
@@ -60,15 +58,12 @@ def calendar_covariates(
     academy: str | None = None,
     zones: str | None = None,
     horizon: int = 366,
-    special_days: bool = False,
 ) -> Covariates:
     """Return holidays on the bins of a time axis and ``horizon`` more, each the share of the bin's days that have them.
 
     There are public holidays, the days before and after them, bridge days (a working day between a holiday and another
     day off) and, for France, school holidays: those of an ``academy``, whose zone may have changed over the years, or
-    of ``zones`` such as "B until 2015-08-31, A". ``special_days`` adds each public holiday that recurs by its name, and
-    for France some eves: worth it for a model that finds out no special days itself. Days beyond what the calendars
-    hold are NaN, and notes say so.
+    of ``zones`` such as "B until 2015-08-31, A". Days beyond what the calendars hold are NaN, and notes say so.
 
     >>> known = calendar_covariates(TimeAxis.between("2018-05-01", "2018-05-31"), academy="Besançon", horizon=1)
     >>> known.columns["public holiday"][[0, 7, 9, 20]], known.columns["bridge day"].nonzero()[0]
@@ -82,7 +77,7 @@ def calendar_covariates(
     starts = time.without_end().starts(n_bins + 1)
     # a day more at either end, for the days before and after
     days = np.arange(starts[0].astype("datetime64[D]") - 4, starts[-1].astype("datetime64[D]") + 5)
-    columns, notes = _public(days, country, subdivision, special_days=special_days)
+    columns, notes = _public(days, country, subdivision)
     if academy is not None or zones is not None:
         spans = zones_of_academy(academy) if academy is not None else parse_zones(zones or "")
         columns["school holiday"], school_notes = _school(days, spans, begins=TABLE_BEGINS if academy else None)
@@ -104,14 +99,10 @@ def public_holidays(time: TimeAxis, *, country: str = "FR", subdivision: str | N
     return {str(day): str(found[day]) for day in days.tolist() if day in found}
 
 
-def _public(
-    days: Days, country: str, subdivision: str | None, *, special_days: bool
-) -> tuple[dict[str, FloatArray], list[str]]:
+def _public(days: Days, country: str, subdivision: str | None) -> tuple[dict[str, FloatArray], list[str]]:
     years = days.astype("datetime64[Y]").astype(np.int64) + 1970
     found = _holidays(country, subdivision, years)
-    names = {day: tuple(part.removesuffix(" (observed)") for part in name.split("; ")) for day, name in found.items()}
-    listed = days.tolist()
-    holiday = np.array([day in names for day in listed], bool)
+    holiday = np.array([day in found for day in days.tolist()], bool)
     is_off = holiday | (weekdays(days) >= 5)
     before, after = np.roll(holiday, -1), np.roll(holiday, 1)
     columns = {
@@ -120,20 +111,10 @@ def _public(
         "day after a holiday": after & ~holiday,
         "bridge day": ~is_off & np.roll(is_off, -1) & np.roll(is_off, 1) & (before | after),
     }
-    if special_days:
-        for name in sorted({part for parts in names.values() for part in parts}):
-            is_day = np.array([name in names.get(day, ()) for day in listed], bool)
-            if is_day.sum() >= _FEWEST_TIMES:
-                columns[name] = is_day
-        month_days = np.array([f"{day:%m-%d}" for day in listed])
-        columns |= {name: month_days == when for name, when in _EVES.get(country.upper(), {}).items()}
     is_known = (years >= found.start_year) & (years <= found.end_year)
-    notes = (
-        []
-        if is_known.all()
-        else [stored("public holidays of %(country)s are known to %(year)s only", country=country, year=found.end_year)]
-    )
-    return {name: np.where(is_known, column, np.nan) for name, column in columns.items()}, notes
+    note = stored("public holidays of %(country)s are known to %(year)s only", country=country, year=found.end_year)
+    known = {name: np.where(is_known, column, np.nan) for name, column in columns.items()}
+    return known, [] if is_known.all() else [note]
 
 
 def _holidays(country: str, subdivision: str | None, years: NDArray[np.int64]) -> Any:
@@ -167,12 +148,8 @@ def _school(days: Days, spans: Sequence[ZoneSpan], *, begins: dt.date | None) ->
         if first <= day <= last:
             zone = next(span.zone for span in spans if span.until is None or day <= span.until)
             column[number] = day in table and table[day][f"vacances_zone_{zone.lower()}"]
-    notes = (
-        [stored("school holidays are known from %(first)s to %(last)s only", first=first, last=last)]
-        if np.isnan(column).any()
-        else []
-    )
-    return column, notes
+    note = stored("school holidays are known from %(first)s to %(last)s only", first=first, last=last)
+    return column, [note] if np.isnan(column).any() else []
 
 
 def _binned(column: FloatArray, days: Days, starts: Days) -> FloatArray:
@@ -221,27 +198,19 @@ def parse_zones(text: str) -> tuple[ZoneSpan, ...]:
     >>> parse_zones("B until 2015-08-31, A")
     (ZoneSpan(zone='B', until=datetime.date(2015, 8, 31)), ZoneSpan(zone='A', until=None))
     """
-    spans = []
-    for part in text.split(","):
-        found = _SPAN.fullmatch(part.strip())
-        if found is None:
-            raise _zones_error(text)
-        try:
-            spans.append(ZoneSpan(found[1], dt.date.fromisoformat(found[2]) if found[2] else None))
-        except ValueError:
-            raise _zones_error(text) from None
-    days = [span.until for span in spans[:-1]]
-    if spans[-1].until is not None or None in days or sorted(set(days), key=str) != days:
-        raise _zones_error(text)
-    return tuple(spans)
+    parts = [part.strip() for part in text.split(",")]
+    found = [span for part in parts if (span := _SPAN.fullmatch(part))]
+    with suppress(ValueError):  # a day that is in no calendar
+        spans = tuple(ZoneSpan(span[1], dt.date.fromisoformat(span[2]) if span[2] else None) for span in found)
+        days = [span.until for span in spans]
+        is_ordered = None not in days[:-1] and sorted(set(days[:-1]), key=str) == days[:-1]
+        if len(spans) == len(parts) and days[-1] is None and is_ordered:
+            return spans
+    raise SettingError(
+        "zones must be A, B or C in the order of time, each but the last with its last day, such as "
+        f'"B until 2015-08-31, A"; got zones={text}.'
+    )
 
 
 def _zone_of(wanted: str, table: dict[str, str]) -> str | None:
     return next((zone for zone, names in table.items() if wanted in map(fold_name, names.split(", "))), None)
-
-
-def _zones_error(text: str) -> SettingError:
-    return SettingError(
-        "zones must be A, B or C in the order of time, each but the last with its last day, such as "
-        f'"B until 2015-08-31, A"; got zones={text}.'
-    )

@@ -9,7 +9,7 @@ seed give the same bytes.
 ``model`` and ``checksum``, the SHA-256 of the rest of the document with its keys sorted, and of every array's file in
 order. ``model`` has ``forecaster`` (its name), ``params`` and ``learned``; one forecaster within another has the same
 three. In ``about`` and ``model`` a dictionary stands under ``dict``, and an array is named by its number under
-``array``.
+``array``. Who reads a model finds time, places, kinds and release in the series that it learned from.
 """
 
 from __future__ import annotations
@@ -20,19 +20,18 @@ import json
 import zipfile
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit._base.fields import read_array, read_members, text, texts, whole
+from tacit._base.fields import read_array, read_members, text, whole
 from tacit._base.files import write_whole
 from tacit._base.reading import parse_json, reading
 from tacit.counts.count_distribution import LARGEST
 from tacit.counts.series import Series
-from tacit.domain import TimeAxis
 from tacit.errors import FormatError, PlanMismatch, Remedy, SettingError
 from tacit.forecast.forecaster import FORECASTERS, Forecaster, forecaster_from_dict
 
@@ -49,35 +48,24 @@ _DICT: Final = "dict"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SavedModel:
-    """A fitted forecaster and what it learned from: the plan, the release, its time axis, places and kinds.
+    """A fitted forecaster, the series that it learned from, and the fingerprint of its plan.
 
     ``about`` is what else a later forecast must know, as plain data: the country of the holidays, say.
     """
 
     forecaster: Forecaster
-    plan: str
-    origin: str
-    time: TimeAxis
-    places: tuple[str, ...]
-    about: Mapping[str, Any]
-    kinds: tuple[str, ...] = ()
-
-    @classmethod
-    def of(
-        cls, forecaster: Forecaster, series: Series, *, plan: str = "", about: Mapping[str, Any] | None = None
-    ) -> SavedModel:
-        """Return what is to be saved of a forecaster that was fitted on a series."""
-        time, places, kinds = series.domain.time, series.domain.place.cells, _kinds(series)
-        return cls(forecaster, plan, series.origin, time, places, dict(about or {}), kinds)
+    series: Series
+    plan: str = ""
+    about: Mapping[str, Any] = field(default_factory=dict)
 
     def n_newer(self, series: Series, *, plan: str = "") -> int:
         """Return how many bins a series has beyond those learned from; another plan, or an earlier end, is refused."""
-        if plan != self.plan or (series.domain.place.cells, _kinds(series)) != (self.places, self.kinds):
+        if plan != self.plan or series.columns != self.series.columns:
             raise PlanMismatch(
                 "the model was learned from a release of another plan. Forecast a release of its own plan.",
                 remedy=Remedy.FIT_AGAIN,
             )
-        mine, other = self.time, series.domain.time
+        mine, other = self.series.domain.time, series.domain.time
         if mine.without_end() != other.without_end():
             raise PlanMismatch(
                 "the model was learned from counts over another time axis. Forecast a release with the same periods.",
@@ -94,14 +82,15 @@ class SavedModel:
     def write(self, path: str | Path) -> None:
         """Write the model; the file appears whole or not at all."""
         arrays: list[NDArray[Any]] = []
+        domain = self.series.domain
         manifest = {
             "format": FORMAT,
             "kind": "forecaster",
             "plan": self.plan,
-            "release": self.origin,
-            "time": self.time.to_dict(),
-            "places": list(self.places),
-            **({"kinds": list(self.kinds)} if self.kinds else {}),
+            "release": self.series.origin,
+            "time": domain.time.to_dict(),
+            "places": list(domain.place.cells),
+            **({} if domain.kind is None else {"kinds": list(domain.kind.cells)}),
             "about": _plain(self.about, arrays),
             "model": _plain(self.forecaster.to_dict(), arrays),
         }
@@ -162,19 +151,8 @@ def _model(manifest: Mapping[str, Any], arrays: Mapping[int, NDArray[Any]]) -> S
         raise FormatError(
             "the model holds a forecaster that this version does not know. Fit it again with one it does."
         )
-    return SavedModel(
-        forecaster_from_dict(content),
-        text(manifest, "plan"),
-        text(manifest, "release"),
-        TimeAxis.from_dict(manifest["time"]),
-        texts(manifest, "places"),
-        _filled(manifest["about"], arrays),
-        texts(manifest, "kinds") if "kinds" in manifest else (),
-    )
-
-
-def _kinds(series: Series) -> tuple[str, ...]:
-    return () if series.domain.kind is None else series.domain.kind.cells
+    series, about = Series.from_dict(content["learned"]["series"]), _filled(manifest["about"], arrays)
+    return SavedModel(forecaster_from_dict(content), series, text(manifest, "plan"), about)
 
 
 def _try(forecaster: Forecaster) -> None:

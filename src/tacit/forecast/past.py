@@ -9,12 +9,11 @@ import numpy as np
 
 from tacit._base.arrays import BoolArray, FloatArray
 from tacit._base.extras import require
-from tacit.counts.observations import Observations
-from tacit.counts.series import Series
+from tacit.counts.series import Observations, Series
 from tacit.domain import TimeAxis
 from tacit.errors import DataError, SettingError
 from tacit.release import Release
-from tacit.statespace.calendar import season_length
+from tacit.statespace.covariates import season_length
 from tacit.statespace.totals import FilteredRates, TotalModel
 
 FEWEST_BINS: Final = 2  # one bin has no successor to learn from
@@ -130,11 +129,11 @@ class History:
         return self.series.domain.time
 
     def check_long_enough(self, n_bins: int, *, forecaster: str) -> None:
-        """Refuse a series with fewer than ``n_bins`` bins counted."""
-        if (n_counted := int(self.series.counted.sum())) < n_bins:
+        """Refuse a series with fewer than ``n_bins`` bins of which the total is known."""
+        if (n_counted := int(self.observed[:, -1].sum())) < n_bins:
             raise DataError(
-                f"{forecaster} needs a series of at least {n_bins} bins that were counted; got {n_counted}, each a "
-                f"{self.time.step}. Wait for more, or count by a finer step."
+                f"{forecaster} needs a series of at least {n_bins} bins that were counted, in all places unless totals "
+                f"are public; got {n_counted}, each a {self.time.step}. Wait for more, or count by a finer step."
             )
 
     @property

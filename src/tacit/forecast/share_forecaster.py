@@ -82,14 +82,8 @@ class Disaggregated:
         return CountDistribution(of_places.sum(axis=1), chance.sum(axis=0) + of_total + of_share), total
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Filtered:
-    """Filtered rates and weights at origins, ascending."""
-
-    origins: IntArray
-    series: Series
-    rates: FilteredRates
-    weights: Weights | None
+_Filtered = tuple[Series, FilteredRates, Weights | None]
+"""A series without untold gaps, and its filtered rates and weights at origins."""
 
 
 class ShareForecaster(Learner):
@@ -115,14 +109,15 @@ class ShareForecaster(Learner):
 
     def __init__(self, prior: Mapping[str, float] | None = None) -> None:
         self.prior = prior
-        self._at_end: tuple[Series, _Filtered] | None = None
+        self._at_end: tuple[Series, Covariates | None, _Filtered] | None = None
 
     def _learn(self, series: Series, covariates: Covariates | None) -> None:
         sizes = self._sizes(series)
         past = without_gaps(series, len(series))
-        if past.counted.sum() < FEWEST_BINS:
+        if past.observed[:, -1].sum() < FEWEST_BINS:
             raise DataError(
-                f"{self.name} needs at least {FEWEST_BINS} time bins that were counted; this series has fewer."
+                f"{self.name} needs at least {FEWEST_BINS} time bins that were counted, in all places unless totals "
+                "are public; this series has fewer."
             )
         self._totals = TotalModel.learned(past, covariates)
         self._shares: ShareModel | None = None
@@ -137,38 +132,38 @@ class ShareForecaster(Learner):
         order = np.argsort(origins, kind="stable")
         at_once = max(_MOST_STATES // len(series.columns), 1)
         blocks = np.array_split(origins[order], -(-len(origins) // at_once))
-        pairs = [self._ahead(self._filtered(series, block), horizon).distributions() for block in blocks]
+        pairs = [self._ahead(series, block, horizon).distributions() for block in blocks]
         back = np.argsort(order, kind="stable")
         counts, totals = (CountDistribution.joined(parts)[back] for parts in zip(*pairs, strict=True))
         return Forecasts(origins, counts, totals)
 
     def _sums(self, series: Series, made: Forecasts) -> tuple[CountDistribution, CountDistribution]:
-        return self._ahead(self._filtered(series, made.origins), made.totals.means.shape[1]).sum_distributions()
+        return self._ahead(series, made.origins, made.totals.means.shape[1]).sum_distributions()
 
     def _filtered(self, series: Series, origins: IntArray) -> _Filtered:
-        """Return what is known at origins of a series; at the end of the forecaster's own it is kept."""
-        is_end = series is self._series and origins.tolist() == [len(series)]
-        if is_end and self._at_end is not None and self._at_end[0] is series:
-            return self._at_end[1]
+        """Return what is known at origins (ascending) of a series; at the end of the forecaster's own it is kept."""
+        is_end, kept = series is self._series and origins.tolist() == [len(series)], self._at_end
+        if is_end and kept is not None and kept[0] is series and kept[1] is self._covariates:
+            return kept[2]
         past = without_gaps(series.until(int(origins[-1])), self._n_learned)
         rates = self._totals.filter(past, self._covariates, origins)
         weights = None
         if self._shares is not None:
             known, excess = share_observations(past, self._totals, rates)
             weights = self._shares.filter(known, excess, series.domain.time, origins)
-        found = _Filtered(origins, past, rates, weights)
         if is_end:
-            self._at_end = series, found
-        return found
+            self._at_end = series, self._covariates, (past, rates, weights)
+        return past, rates, weights
 
-    def _ahead(self, known: _Filtered, horizon: int) -> Disaggregated:
-        time, own = known.series.domain.time, self._totals.hyperparameters.overdispersion
-        total = self._totals.predict(time, self._covariates, known.rates, known.origins, horizon)
-        leads = known.series.since_counted(known.origins)[:, None] + np.arange(1.0, horizon + 1)
+    def _ahead(self, series: Series, origins: IntArray, horizon: int) -> Disaggregated:
+        time, own = series.domain.time, self._totals.hyperparameters.overdispersion
+        past, rates, weights = self._filtered(series, origins)
+        total = self._totals.predict(time, self._covariates, rates, origins, horizon)
+        leads = past.since_counted(origins)[:, None] + np.arange(1.0, horizon + 1)
         inflation = self._totals.inflation_at(time.step, leads)
-        if self._shares is None or known.weights is None:
+        if self._shares is None or weights is None:
             return Disaggregated(total, None, own, inflation, 0.0)
-        shares = self._shares.predict(known.weights, time, horizon)
+        shares = self._shares.predict(weights, time, horizon)
         return Disaggregated(total, shares, own, inflation, self._shares.hyperparameters.overdispersion)
 
     def _sizes(self, series: Series) -> FloatArray | None:
@@ -186,8 +181,8 @@ class ShareForecaster(Learner):
 
     def _notes(self, series: Series, horizon: int) -> tuple[str, ...]:
         step, n_missing = series.domain.time.step, int((~series.counted).sum())
-        known = self._filtered(series, np.array([len(series)]))
-        notes = list(gap_notes(int(known.series.since_counted(known.origins)[0]), step))
+        end = np.array([len(series)])
+        notes = list(gap_notes(int(self._filtered(series, end)[0].since_counted(end)[0]), step))
         n_counted = len(series) - n_missing - self._n_gaps
         if n_counted < SETTINGS.totals.fewest_bins:
             notes.append(

@@ -22,8 +22,7 @@ from tacit._base.extras import require
 from tacit._base.files import csv_bytes, write_whole
 from tacit._base.validation import check_one_of, confidence_of
 from tacit.counts.count_distribution import CountDistribution
-from tacit.counts.observations import Observations
-from tacit.counts.series import Series
+from tacit.counts.series import Observations, Series
 from tacit.domain import Domain, PlaceAxis, TimeAxis
 from tacit.domain.step import floor, parse_step
 from tacit.errors import DataError, MissingColumn, SettingError
@@ -129,14 +128,18 @@ def series_of_frame(frame: Any, *, step: str = "day", zone: str = "UTC", level: 
     places, when, counts, variances = _columns(frame)
     if not len(counts):
         raise DataError("the frame has no row. Pass at least one count.")
-    time = _axis(when, step, zone)
+    axis = TimeAxis(floor(when.min().item(), parse_step(step)), step, zone)
+    time = axis.with_end(int(axis.bins_of_local(when.max()[None])[0]) + 1)
     names, cells = np.unique(places, return_inverse=True)
     first_seen = np.argsort([int(np.argmax(cells == cell)) for cell in range(len(names))])
     rank = np.argsort(first_seen)
     bins = time.bins_of_local(when.astype("datetime64[s]"))
     domain = Domain(time, PlaceAxis.of([str(names[cell]) for cell in first_seen], level))
     where = (bins, rank[cells])
-    _check_once(where, domain.shape, step)
+    if n_twice := int((np.bincount(np.ravel_multi_index(where, domain.shape)) > 1).sum()):
+        raise DataError(
+            f"{n_twice} pairs of unique_id and {step} have more than one row. Add them up, or name a finer step."
+        )
     values, errors = np.full(domain.shape, np.nan), np.zeros(domain.shape)
     values[where] = counts
     if variances is not None:
@@ -154,18 +157,6 @@ def frame_of(
     group and kind ("all, fire") and all together. ``kind`` is pyarrow, pandas or polars.
     """
     check_one_of(KINDS, kind=kind)
-    pa = require("pyarrow", extra="events")
-    table = pa.table(forecast_columns(forecast, level=level, with_total=with_total))
-    if kind == "pandas":
-        require("pandas", extra="test")
-        return table.to_pandas()
-    return require("polars", extra="test").from_arrow(table) if kind == "polars" else table
-
-
-def forecast_columns(
-    forecast: Forecast, *, level: Sequence[int | float] = (80, 95), with_total: bool = True
-) -> dict[str, NDArray[Any]]:
-    """Return the columns of :func:`frame_of`, as arrays."""
     shares, alone = levels_of(level), ([(name,) for name in forecast.domain.columns], forecast.counts)
     parts = _with_sums(forecast) if with_total else [alone]
     found = CountDistribution.joined([part for _, part in parts], axis=1)
@@ -181,7 +172,11 @@ def forecast_columns(
     for share in shares:
         for end, limit in zip(("lo", "hi"), found.intervals(share), strict=True):
             columns[f"{forecast.forecaster}-{end}-{100 * share:g}"] = limit.T.ravel()
-    return columns
+    table = require("pyarrow", extra="events").table(columns)
+    if kind == "pandas":
+        require("pandas", extra="test")
+        return table.to_pandas()
+    return require("polars", extra="test").from_arrow(table) if kind == "polars" else table
 
 
 def levels_of(levels: Sequence[int | float]) -> tuple[float, ...]:
@@ -225,48 +220,29 @@ def _columns(frame: Any) -> tuple[NDArray[Any], NDArray[np.datetime64], FloatArr
     for name in ("unique_id", "ds"):
         if table[name].null_count:
             raise DataError(f"column {name!r} is blank in {table[name].null_count} rows. Fill or drop them.")
+    if getattr(table["ds"].type, "tz", None) is not None:
+        raise DataError("column 'ds' must be local times without a zone. Drop the zone, and name it: zone=...")
     places = np.array(table["unique_id"].cast(pa.string()).to_pylist(), object)
     variances = _numbers(table, "variance") if "variance" in table.column_names else None
     counts = _numbers(table, "y")
     if variances is not None and not (variances[~np.isnan(counts)] >= 0).all():
         raise DataError("column 'variance' must hold numbers of at least 0 wherever y has one. Correct it.")
-    return places, _times(table["ds"]), counts, variances
-
-
-def _times(column: Any) -> NDArray[np.datetime64]:
-    pa = require("pyarrow", extra="events")
-    try:
-        if pa.types.is_timestamp(column.type) and column.type.tz is not None:
-            raise DataError("column 'ds' must be local times without a zone. Drop the zone, and name it: zone=...")
-        times: NDArray[np.datetime64] = column.cast(pa.timestamp("s"), safe=False).to_numpy().astype("datetime64[s]")
-    except pa.ArrowException:
-        raise DataError("column 'ds' must hold dates or times. Convert it.") from None
-    return times
+    return places, _cast(table, "ds", pa.timestamp("s"), "dates or times").astype("datetime64[s]"), counts, variances
 
 
 def _numbers(table: Any, name: str) -> FloatArray:
-    pa = require("pyarrow", extra="events")
-    try:
-        numbers: FloatArray = table[name].cast(pa.float64(), safe=False).to_numpy()
-    except pa.ArrowException:
-        raise DataError(f"column {name!r} must hold numbers. Convert it.") from None
+    numbers: FloatArray = _cast(table, name, "float64", "numbers")
     if np.isinf(numbers).any():
         raise DataError(f"column {name!r} must hold finite numbers. Correct or blank the others.")
     return numbers
 
 
-def _axis(when: NDArray[np.datetime64], step: str, zone: str) -> TimeAxis:
-    axis = TimeAxis(floor(when.min().item(), parse_step(step)), step, zone)
-    return axis.with_end(int(axis.bins_of_local(when.max()[None])[0]) + 1)
-
-
-def _check_once(where: tuple[NDArray[Any], NDArray[Any]], shape: tuple[int, int], step: str) -> None:
-    n_rows = np.zeros(shape, np.int64)
-    np.add.at(n_rows, where, 1)
-    if n_twice := int((n_rows > 1).sum()):
-        raise DataError(
-            f"{n_twice} pairs of unique_id and {step} have more than one row. Add them up, or name a finer step."
-        )
+def _cast(table: Any, name: str, kind: Any, words: str) -> NDArray[Any]:
+    pa = require("pyarrow", extra="events")
+    try:
+        return np.asarray(table[name].cast(kind, safe=False).to_numpy())
+    except pa.ArrowException:
+        raise DataError(f"column {name!r} must hold {words}. Convert it.") from None
 
 
 def _series(domain: Domain, values: FloatArray, errors: FloatArray, *, is_exact: bool) -> Series:

@@ -17,8 +17,7 @@ from tacit._base.arrays import BoolArray, Float32Array, FloatArray, IntArray
 from tacit.domain import Domain
 from tacit.forecast.forecaster import Forecaster
 from tacit.forecast.past import History
-from tacit.statespace.calendar import bins_per_day, calendar_columns, season_length
-from tacit.statespace.covariates import Covariates, known_means
+from tacit.statespace.covariates import Covariates, bins_per_day, calendar_columns, known_means, season_length
 
 LEADS: Final = (1, 2, 4, 7, 14, 28)  # bins ahead that are learned from; the last is a month of days
 _WINDOWS: Final = (1, 4, 13, 52)  # seasons: a week, a month, a quarter and a year of days
@@ -91,11 +90,6 @@ class Told:
         expected[bins] = _with_all(base.predict_from(history.series, bins, 1).counts.means[:, 0])
         return cls(history, base, covariates, ranks, expected, begin)
 
-    @property
-    def kinds(self) -> IntArray | None:
-        """The number of the kind of each column, where there are kinds."""
-        return self.history.series.observations.kinds
-
     def cases(self, first: int) -> Cases:
         """Return every origin from ``first`` on with the bin after it, and every fifth with some bins further on.
 
@@ -126,10 +120,10 @@ class Told:
         season = season_length(self.history.time.step)
         a_season_before = origins[:, None] + ((leads - 1) % season)[None, :] - season
         last, windows = self._relative(origins - 1), self._windows(origins)
-        kinds = [] if self.kinds is None else [np.append(self.kinds, -1.0)]
+        kinds = self.history.series.observations.kinds
         found = [
             np.append(self.ranks, -1.0),
-            *kinds,
+            *([] if kinds is None else [np.append(kinds, -1.0)]),
             np.minimum(leads, LEADS[-1])[:, None],
             np.log(base),
             last[:, None, :],

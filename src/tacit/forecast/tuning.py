@@ -24,8 +24,7 @@ from tacit.forecast.boosting import BoostingForecaster
 from tacit.forecast.past import History
 from tacit.forecast.tree_cases import Cases, Told, feature_groups, fewest_losses, ranks
 from tacit.randomness import SeededRandomness
-from tacit.statespace.calendar import season_length
-from tacit.statespace.covariates import Covariates
+from tacit.statespace.covariates import Covariates, season_length
 
 Progress = Callable[[int, float], None]
 
@@ -84,14 +83,13 @@ def tune(
     n_trials: int = 40,
     seconds: float | None = 300.0,
     n_folds: int = 3,
-    select_features: bool = True,
     seed: int = 0,
     progress: Progress | None = None,
 ) -> Tuned:
     """Return the best of ``n_trials``, or of as many as ``seconds`` allow; one trial is always made.
 
-    ``select_features`` also asks of each group of features (recent counts, totals, calendar, every covariate) whether
-    to leave it out. ``progress`` is called after each trial with their number and the share of the work that is done.
+    The search also asks of each group of features (recent counts, totals, calendar, every covariate) whether to leave
+    it out. ``progress`` is called after each trial with their number and the share of the work that is done.
     """
     check_at_least(1, n_trials=n_trials, n_folds=n_folds)
     check_at_least(0, seed=seed)
@@ -101,12 +99,12 @@ def tune(
     own = BoostingForecaster() if forecaster is None else forecaster
     own.check()
     folds = _folds(series, covariates, own, n_folds)
-    groups = feature_groups(series.domain, covariates) if select_features else {}
+    groups = feature_groups(series.domain, covariates)
     trials: list[Trial] = []
     first: list[FloatArray] = []
 
     def objective(trial: Any) -> float:
-        tried = BoostingForecaster(**{**own.get_params(), **(settings := _suggested(trial, own, groups))})
+        tried = BoostingForecaster(**{**own.get_params(), **(settings := _suggested(trial, groups))})
         told = tried.columns(series.domain, covariates)
         gains = np.concatenate([_gains(tried, *fold, *told) for fold in folds])
         first.append(gains)
@@ -140,20 +138,16 @@ def feature_importance(
     series: Series,
     covariates: Covariates | None = None,
     *,
-    n_unseen: int | None = None,
     n_shuffles: int = 3,
     seed: int = 0,
 ) -> tuple[FeatureImportance, ...]:
     """Return how much worse forecasts of the last bins are with one feature shuffled, the most important first.
 
-    Trees learn without the last ``n_unseen`` bins (a year, or a quarter of a short series). The forecaster itself stays
-    as it is. Gain alone would mislead: it is that of training, and favours features with many values.
+    Trees learn without those: a year, or a quarter of a short series. The forecaster itself stays as it is. Gain alone
+    would mislead: it is that of training, and favours features with many values.
     """
     check_at_least(1, n_shuffles=n_shuffles)
-    year = season_length(series.domain.time.step, "year")
-    n_unseen = min(year, len(series) // 4) if n_unseen is None else n_unseen
-    check_at_least(1, n_unseen=n_unseen)
-    first = len(series) - n_unseen
+    first = len(series) - min(season_length(series.domain.time.step, "year"), len(series) // 4)
     model = BoostingForecaster(**forecaster.get_params()).fit(series.until(first), covariates)
     cases = model.told(series, first, len(series)).cases(first)
     gains, plain, randomness = model.gains(), model.losses(cases), SeededRandomness(seed)
@@ -177,7 +171,7 @@ def _first(own: BoostingForecaster, groups: Mapping[str, tuple[str, ...]]) -> di
     return {name: min(max(settings[name], low), high) for name, (low, high) in _RANGES.items()} | uses
 
 
-def _suggested(trial: Any, own: BoostingForecaster, groups: Mapping[str, tuple[str, ...]]) -> dict[str, Any]:
+def _suggested(trial: Any, groups: Mapping[str, tuple[str, ...]]) -> dict[str, Any]:
     settings = {
         name: trial.suggest_int(name, low, high)
         if isinstance(low, int)
@@ -187,8 +181,7 @@ def _suggested(trial: Any, own: BoostingForecaster, groups: Mapping[str, tuple[s
     used = [name for name in groups if trial.suggest_categorical(_USED + name, [True, False])]
     # trees that are told nothing are none: then all is told
     members = tuple(member for name in used for member in groups[name])
-    is_all = len(used) in (0, len(groups))
-    return {**settings, "features": (own.features if not groups else None) if is_all else members}
+    return {**settings, "features": None if len(used) in (0, len(groups)) else members}
 
 
 def _folds(

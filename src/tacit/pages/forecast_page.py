@@ -15,9 +15,8 @@ from tacit.counts.series import Series
 from tacit.errors import PlanMismatch, SettingError
 from tacit.events.places import Polygons
 from tacit.forecast.backtest import Leaderboard
-from tacit.forecast.forecast import DEFAULT_QUANTILE, Forecast
+from tacit.forecast.forecast import DEFAULT_QUANTILE, Forecast, notable_bins
 from tacit.forecast.forecaster import FORECASTERS
-from tacit.forecast.notable import notable_bins
 from tacit.forecast.past import series_of
 from tacit.pages import forecast_sections as sections
 from tacit.pages.embedding import chart_library, csv_link, json_for_script, policy, resource
@@ -109,7 +108,8 @@ def make_forecast_page(
             "events": events,
             "is_few": shown.n_bins <= FEW_BINS,
             "notable": [
-                {"label": moment(shown.labels[item.bin]), "reasons": item.reasons} for item in found[:_MOST_NOTABLE]
+                {"label": moment(shown.labels[bin]), "reasons": reasons}
+                for bin, reasons in list(found.items())[:_MOST_NOTABLE]
             ],
             "n_more_notable": max(len(found) - _MOST_NOTABLE, 0),
             "public": list(public),

@@ -27,15 +27,13 @@ from tacit._base.arrays import BoolArray, FloatArray, IntArray
 from tacit._base.languages import stored
 from tacit.counts.estimate import Estimate
 from tacit.counts.norm_sub import norm_sub
-from tacit.counts.observations import Observations, column_kinds, measured_parts
+from tacit.counts.series import Observations, column_kinds, measured_parts
 from tacit.counts.tree_least_squares import TreeFusion
 from tacit.domain import TimeAxis
 from tacit.postprocess.coherence import calendar_tree, handed_down
-from tacit.statespace.calendar import Seasons, seasons
-from tacit.statespace.filtered_noise import FilteredNoise
-from tacit.statespace.fit import fitted, with_outliers
-from tacit.statespace.model import Model, total_excess
-from tacit.statespace.posterior_noise import StrataNoise
+from tacit.statespace.covariates import Seasons, seasons
+from tacit.statespace.model import Model, fitted, total_excess
+from tacit.statespace.posterior_noise import FilteredNoise, StrataNoise
 from tacit.statespace.settings import SETTINGS, Hyperparameters
 from tacit.statespace.size_prior import common_sd
 from tacit.statespace.smoothed_noise import FusedNoise, SmoothedNoise
@@ -113,7 +111,6 @@ def _smoothed(
     if states.tree is not None:
         values, made = states.smooth(model.observed)[1] + states.exposures[:, None] * model.start, FusedNoise
     else:
-        states = with_outliers(states, model, states.smooth(model.observed)[0], states.smoothed_variances())
         shares = states.smooth(model.observed)[0] + model.start
         weights = _weights(known, states)
         values = _realized(known, states.gains, shares, *weights)
@@ -158,7 +155,6 @@ def _filtered(
         stop = min(first + max(int(SETTINGS.refit_growth * first), SETTINGS.first_fit), n_times)
         model, chosen = _learned(known, calendar, excess, first, stop, hyperparameters)
         states = model.state_space(chosen)
-        states = with_outliers(states, model, *states.filter(model.observed))
         shares, variances = states.filter(model.observed)
         skews = SmoothedNoise(states).cumulants[0]
         found = shares + model.start, states.gains, variances, states.count_variance, skews

@@ -364,7 +364,7 @@ def noise_from_dict(content: Mapping[str, Any], domain: Domain | None = None) ->
 
 NOISE_KINDS: Final = {
     "factorization": "tacit.counts.noise.factorization.FactorizationNoise",
-    "filtered": "tacit.statespace.filtered_noise.FilteredNoise",
+    "filtered": "tacit.statespace.posterior_noise.FilteredNoise",
     "fused states": "tacit.statespace.smoothed_noise.FusedNoise",
     "joined": "tacit.counts.noise.joined.JoinedNoise",
     "oracle": "tacit.counts.noise.oracle.OracleNoise",

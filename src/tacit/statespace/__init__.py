@@ -2,7 +2,7 @@ r"""One time-series model of counts observed through noise; smoothing and foreca
 
 **Observations.** In bin t place r has the realized count :math:`c_{tr}`. It is observed as :math:`y_{tr} = c_{tr} +
 e_{tr}`, with mechanism noise of known variance v. The exposure :math:`N_t` is the public total of the bin, or 1 where
-none is public. A curator's tree observes sums of successive counts too (``counts.observations``, ``state_space``).
+none is public. A curator's tree observes sums of successive counts too (``counts.series``, ``state_space``).
 
 **Model.** A count is chance around a share (or rate) s, which is a random-walk level, an AR(1) component, and
 calendar regressors x:
@@ -33,13 +33,12 @@ forward filters counts and regressors together; the innovations give :math:`\bet
 One pass backward gives the posterior means, the variances of many questions, and score and information of a level
 shift; the variance of one question needs the pass forward alone.
 
-**Fit** (``fit``). Hyperparameters by penalized likelihood, averaged where noise hides a variance; level shifts one
-after another, where they are more likely than none; additive outliers, counts that no usual bin explains, stand for
-themselves.
+**Fit** (``model.fitted``). Hyperparameters by penalized likelihood, averaged where noise hides a variance; level shifts
+one after another, where they are more likely than none.
 
 **Posterior.** Places add up to the public total: multinomial counts are Poisson counts given their sum. The noise
 models say variances, skewness and tails of any sum of smoothed counts (``smoothed_noise``, of trees too;
-``filtered_noise`` where nothing is taken from the future). A forecast is the filtered state moved on (``shares``,
+``posterior_noise`` where nothing is taken from the future). A forecast is the filtered state moved on (``shares``,
 ``totals``, ``passes``). In forecasts the states of places are weights, whose parts of their sum are the shares; the
 total T has its own level, AR(1) component and regressors in the logarithm of its rate :math:`\mu`, with
 :math:`\operatorname{Var} T = \mu + \omega \mu^2 + v`.

@@ -1,21 +1,40 @@
-"""The model of the shares of places over time: what was observed, what is known before, and the variances it has.
+r"""The model of the shares of places over time: what was observed, what is known before, its variances, and its fit.
 
-The room's page of mathematics is in :mod:`tacit.statespace`; this module turns hyperparameters into the Gaussian
+The room's page of mathematics is in :mod:`tacit.statespace`; :class:`Model` turns hyperparameters into the Gaussian
 state-space form of :mod:`tacit.statespace.state_space`.
+
+**Fit.** Hyperparameters are those of greatest penalized likelihood, found from the private data themselves; where the
+likelihood is flat, the prior decides. A random-walk level follows a level shift slowly, and a variance wide enough for
+it would let noise in at all other times. So level shifts are looked for one after another: a shift at time t of prior
+variance w changes the likelihood by the factor
+
+.. math:: B_t(w) = (1 + w I_t)^{-1/2} \exp \frac{w S_t^2}{2 (1 + w I_t)},
+
+with the score S and the information I of such a shift. Where the factors of all times, each with its prior probability,
+add up to more than 1, a shift is more likely than none. Its time stays as uncertain as it is: the level gets, at every
+time, as much variance as the shift is likely to have been then.
+
+Reference: DeJong1998.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import astuple, dataclass, replace
 from functools import cached_property
+from typing import Any, Final
 
 import numpy as np
 
 from tacit._base.arrays import FloatArray, IntArray
-from tacit.counts.observations import Observations
-from tacit.statespace.calendar import DAYS_A_YEAR, Seasons
+from tacit.counts.series import Observations
+from tacit.statespace.covariates import DAYS_A_YEAR, Seasons
 from tacit.statespace.settings import SETTINGS, Hyperparameters
+from tacit.statespace.size_prior import columns_by_kind, long_run_shares
 from tacit.statespace.state_space import StateSpace
+
+_AVERAGED: Final = ((0, 2), (5, 1))  # level_sd, squared, and overdispersion: variances both
+_SHRINK: Final = 0.4  # of a step that did not help; a half or a third take as many evaluations
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,3 +165,139 @@ def total_excess(totals: FloatArray, *, from_past: bool = False) -> FloatArray:
     usual = np.median(np.lib.stride_tricks.sliding_window_view(padded, 2 * half + 1), axis=1)
     excess = np.maximum(totals - usual - SETTINGS.excess_sd * np.sqrt(usual), 0.0)
     return np.asarray(np.divide(excess, totals, out=np.zeros(n_times), where=totals > 0), np.float64)
+
+
+def fitted(
+    observations: Observations, calendar: Seasons, excess: FloatArray, hyperparameters: Hyperparameters | None
+) -> tuple[Model, Hyperparameters]:
+    """Return the model of a series and its hyperparameters, which are estimated if not given."""
+
+    def long_run(level_variance: float = 0.0) -> dict[str, Any]:
+        found = long_run_shares(observations, excess, level_variance=level_variance)
+        start = {"start": found.start, "start_variance": found.start_variance}
+        return {"base": found.shares, "skews": found.skews, "taken": found.taken, **start}
+
+    first = long_run()
+    shares = np.broadcast_to(first["base"], observations.counts.shape)
+    model = Model(observations, calendar, excess, shares=shares, shift_variance=np.zeros((1, 1)), **first)
+    prior = SETTINGS.shares_prior if observations.is_shared else SETTINGS.rates_prior
+    chosen = hyperparameters or fit_hyperparameters(model.flat_start(), prior, prior=prior)
+    for _ in range(SETTINGS.revisions):
+        model = replace(model, **long_run(calendar.mean_drift(chosen.level_sd)))
+        shares = model.state_space(chosen).smooth(model.observed)[0] + model.start
+        model = replace(model, shares=np.maximum(shares, SETTINGS.least_share * model.base))
+        model = replace(model, shift_variance=level_shifts(model.flat_start(), chosen))
+        if hyperparameters is None:
+            chosen = fit_hyperparameters(model.flat_start(), chosen, prior=prior, first_step=SETTINGS.next_step)
+    return model, chosen
+
+
+def fit_hyperparameters(
+    model: Model, start: Hyperparameters, *, prior: Hyperparameters, first_step: float = SETTINGS.first_step
+) -> Hyperparameters:
+    """Return the hyperparameters of greatest penalized likelihood, two of them averaged over their posterior.
+
+    Places are independent given their totals, so a few dozen of them, from the largest to the smallest, tell as much
+    as is needed about hyperparameters that all share: as many of each kind of event.
+    """
+    of_kind = columns_by_kind(model.observations.kinds, len(model.base))
+    most = max(SETTINGS.fitted_places // len(of_kind), 1)
+    chosen = np.sort(np.concatenate([_from_largest_to_smallest(model.base, columns, most) for columns in of_kind]))
+    given_sum, centre, sd = model.given_sum(chosen), prior.logs(), np.array(astuple(SETTINGS.prior_sd))
+
+    def loss(logs: FloatArray) -> float:
+        state_space = given_sum.state_space(Hyperparameters.from_logs(logs))
+        scores = np.square((logs - centre) / sd)
+        # events by timetable are far from chance: a prior with heavy tails. Rates have none: how much they vary differs
+        # from place to place, which could be taken for such events
+        of_chance = np.log1p(scores[-1]) if model.observations.is_shared else 0.5 * scores[-1]
+        penalty = 0.5 * float(scores[:-1].sum()) + float(of_chance)
+        return penalty - float(state_space.log_likelihoods(given_sum.observed).sum())
+
+    return _averaged(loss, minimize(loss, start.logs(), first_step))
+
+
+def _from_largest_to_smallest(sizes: FloatArray, columns: IntArray, most: int) -> IntArray:
+    """Return at most so many of the columns, evenly by their rank."""
+    order = columns[np.argsort(-sizes[columns], kind="stable")]
+    return order[np.linspace(0, len(order) - 1, min(len(order), most)).astype(np.int64)]
+
+
+def _averaged(loss: Callable[[FloatArray], float], best: FloatArray) -> Hyperparameters:
+    """Return the best hyperparameters, with the posterior means of two variances.
+
+    Much noise hides shifts of levels and how much counts vary: that none is seen must not mean that there are none.
+    """
+    found = best.copy()
+    for axis, power in _AVERAGED:
+        logs = best[axis] + np.array(SETTINGS.averaged_shifts)
+        tried = np.repeat(found[None], len(logs), axis=0)
+        tried[:, axis] = logs
+        losses = np.array([loss(one) for one in tried])
+        weights = np.exp(losses.min() - losses)
+        found[axis] = np.log(weights @ np.exp(power * logs) / weights.sum()) / power
+    return Hyperparameters.from_logs(found)
+
+
+def minimize(loss: Callable[[FloatArray], float], start: FloatArray, first_step: float) -> FloatArray:
+    """Return where a smooth loss is least: one axis after another by parabolas, with steps that shrink."""
+    here, lowest = start.copy(), loss(start)
+    steps = np.full(len(start), first_step)
+    for _ in range(SETTINGS.most_sweeps):
+        for axis in range(len(start)):
+            if steps[axis] >= SETTINGS.last_step:
+                here, lowest, steps[axis] = _along(loss, here, lowest, axis, float(steps[axis]))
+        if (steps < SETTINGS.last_step).all():
+            break
+    return here
+
+
+def _along(
+    loss: Callable[[FloatArray], float], here: FloatArray, lowest: float, axis: int, step: float
+) -> tuple[FloatArray, float, float]:
+    def at(shift: float) -> tuple[FloatArray, float]:
+        there = here.copy()
+        there[axis] = np.clip(there[axis] + shift, *SETTINGS.log_limits)
+        return there, loss(there)
+
+    up, down = at(step), at(-step)
+    bend = up[1] + down[1] - 2 * lowest
+    candidates = [(here, lowest), up, down]
+    if bend > 0:
+        shift = 0.5 * step * (down[1] - up[1]) / bend
+        if abs(shift) < 1.5 * step:  # a parabola says little beyond the points it goes through
+            candidates.append(at(shift))
+    best = min(candidates, key=lambda pair: pair[1])
+    moved = abs(float(best[0][axis] - here[axis]))
+    return best[0], best[1], step if moved >= step else max(_SHRINK * step, min(step, moved))
+
+
+def level_shifts(model: Model, hyperparameters: Hyperparameters) -> FloatArray:
+    """Return the variance of level shifts at each time (times x places): one 0 where no place shows any."""
+    n_times, n_places = model.observations.counts.shape
+    found, places = np.zeros((n_times, n_places)), np.arange(n_places)
+    n_sizes = len(SETTINGS.shift_variances)
+    prior = np.log(SETTINGS.shifts_per_year * model.calendar.step_days / DAYS_A_YEAR / n_sizes)
+    is_observed = model.observations.observed & (model.observations.exposures > 0)[:, None]
+    n_after = np.cumsum(np.broadcast_to(is_observed, found.shape)[::-1], axis=0)[::-1]
+    for _ in range(SETTINGS.most_shifts):
+        part = replace(model, shift_variance=found).given_sum(places)
+        scores, informations = part.state_space(hyperparameters).level_scores(part.observed)
+        variances = np.square(model.base[places]) * np.array(SETTINGS.shift_variances)[:, None, None]
+        wider = 1 + variances * informations
+        means = variances * scores / wider
+        logs = prior + 0.5 * (means * scores - np.log(wider))
+        logs[:, 0] = -np.inf  # of the first level nothing is known before
+        logs[:, n_after[:, places] < SETTINGS.fewest_after_shift] = -np.inf
+        most = np.maximum(logs.max(axis=(0, 1)), 0.0)
+        chances = np.exp(logs - most)
+        odds = chances.sum(axis=(0, 1))
+        is_found = odds > np.exp(-most)
+        if not is_found.any():
+            break
+        chances /= np.maximum(odds, 1e-300)
+        sizes = (chances * (np.square(means) + variances / wider)).sum(axis=0)
+        sizes[chances.sum(axis=0) < SETTINGS.least_shift_part] = 0.0
+        places = places[is_found]
+        found[:, places] += sizes[:, is_found]
+    return found if found.any() else np.zeros((1, 1))

@@ -89,8 +89,6 @@ class TotalSettings:
     year_sd: float = 0.1
     """Summers and winters differ by about 10 %. Near 0 it costs up to 45 % where years do, and gains up to 7 % in
     series of less than a year, whose season is a guess."""
-    trend_sd: float = 0.05
-    """Growth in a year. Near 0 it costs up to 0.9 % in series of four years, nothing in those of months."""
     flag_sd: float = 0.1
     """Holidays and other flags. Halved, the effect of a flag that came a few times is taken for half."""
     number_sd: float = 0.1
@@ -132,7 +130,7 @@ class TotalSettings:
     search for the level counts as variance; doubled, short series lose bins to learn from."""
     first_step: float = 0.7
     """The first step of the search in logarithms: a factor of 2, about one prior standard deviation. The search is that
-    of shares (:func:`tacit.statespace.fit.minimize`)."""
+    of shares (:func:`tacit.statespace.model.minimize`)."""
 
     # the inflation of the stated variance
     look_back_years: float = 6.0
@@ -214,7 +212,7 @@ class Settings:
     fewest_times: int = 28
     """With fewer observed bins (four weeks of days) the prior's hyperparameters are taken: weekdays came four times."""
 
-    # level shifts and additive outliers
+    # level shifts and excesses
     shifts_per_year: float = 0.05
     """The expected level shifts of a place in a year: one place in twenty opens, closes or moves. A factor of
     2 moves the log likelihood that a shift must gain by 0.7."""
@@ -230,9 +228,6 @@ class Settings:
     doubled, a place that opened is known a week later."""
     least_shift_part: float = 1e-4
     """A time with less of a shift's posterior probability gets none of its variance: keeps releases small."""
-    outlier_sd: float = 4.5
-    """A count of more posterior standard deviations is an additive outlier: by chance once in 150,000. Halved, one
-    usual count in 40 is taken for one, and noise gets in; doubled, outliers move the shares of their weeks."""
     excess_window: int = 43
     """Times around a public total whose median is usual: six weeks of days and one. Halved, a fortnight of storms is
     usual; doubled, the rise of a season is an excess."""

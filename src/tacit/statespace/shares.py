@@ -16,11 +16,10 @@ import numpy as np
 from tacit._base.arrays import FloatArray, IntArray
 from tacit._base.extras import require
 from tacit._base.kernels import compiled_kernels
-from tacit.counts.observations import Observations
+from tacit.counts.series import Observations
 from tacit.domain import TimeAxis
-from tacit.statespace.calendar import Seasons, seasons
-from tacit.statespace.fit import fitted
-from tacit.statespace.model import Model
+from tacit.statespace.covariates import Seasons, seasons
+from tacit.statespace.model import Model, fitted
 from tacit.statespace.passes import Ahead
 from tacit.statespace.settings import SETTINGS, Hyperparameters
 from tacit.statespace.size_prior import SizePrior, expected_sizes, pooled_shares
@@ -137,7 +136,6 @@ class ShareModel:
         wholes = means.sum(axis=0)
         variances = np.maximum(variances, np.square(SETTINGS.least_forecast_sd * self.base)[:, None, None])
         shares, variances = _positive(means / wholes, variances / np.square(wholes))
-        shares = np.maximum(shares, (SETTINGS.least_share * self.base)[:, None, None])
         shares = np.moveaxis(shares / shares.sum(axis=0), 0, 2)
         return Shares(shares, np.moveaxis(variances, 0, 2), weights, wholes, coming)
 

@@ -18,15 +18,15 @@ Reference: Efron1973.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
-from functools import cache
+from dataclasses import dataclass, replace
+from functools import cache, cached_property
 from itertools import product
 from typing import Final
 
 import numpy as np
 
 from tacit._base.arrays import FloatArray, IntArray
-from tacit.counts.observations import Observations
+from tacit.counts.series import Observations
 from tacit.statespace.settings import SETTINGS, Settings
 
 _STEP: Final = 0.04  # of the grid of log sizes: two thirds of the narrowest spread
@@ -39,22 +39,22 @@ _ROUNDS: Final = 3  # of Newton's method for the sum of shares; the third moves 
 _MOST_NUMBERS: Final = 1 << 22  # in one array: 32 MB
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class SizePrior:
     """A mixture of distributions of the size of each place. ``units`` are what sizes are relative to.
 
     ``levels`` and ``variances`` are the pooled shares by which distributions are weighed, and the variances of their
-    errors. Columns of one of the ``kinds`` speak for one another, all if None. ``below`` (places x sizes) follows: the
-    probability of less than sizes on a grid of equal steps of their logarithm.
+    errors. Columns of one of the ``kinds`` speak for one another, all if None.
     """
 
     units: FloatArray
     levels: FloatArray
     variances: FloatArray
     kinds: IntArray | None = None
-    below: FloatArray = field(init=False)
 
-    def __post_init__(self) -> None:
+    @cached_property
+    def below(self) -> FloatArray:
+        """Return the probabilities of less than sizes on a grid of equal steps of their logarithm (places x sizes)."""
         of_kind = columns_by_kind(self.kinds, len(self.units))
         largest = max(2 * self.units[columns].sum() / self.units[columns].min() for columns in of_kind)
         sizes = np.exp(np.arange(np.log(SETTINGS.least_size), np.log(largest), _STEP))
@@ -62,7 +62,7 @@ class SizePrior:
         for columns in of_kind:
             of_columns = (part[columns] for part in (self.units, self.levels, self.variances))
             below[columns] = _mixture(sizes, *of_columns)
-        object.__setattr__(self, "below", below)
+        return below
 
     def moments(self, levels: FloatArray, variances: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return posterior means, variances and third cumulants of shares, given levels (places)."""

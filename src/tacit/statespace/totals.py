@@ -22,9 +22,8 @@ from tacit.counts.count_distribution import CountDistribution
 from tacit.counts.exact_intervals import normal_quantile
 from tacit.counts.series import Series
 from tacit.domain import TimeAxis
-from tacit.statespace.calendar import DAYS_A_YEAR, bin_days, season_length
-from tacit.statespace.covariates import Covariates, Terms
-from tacit.statespace.fit import minimize
+from tacit.statespace.covariates import DAYS_A_YEAR, Covariates, Terms, bin_days, season_length
+from tacit.statespace.model import minimize
 from tacit.statespace.passes import Ahead
 from tacit.statespace.settings import SETTINGS, TotalHyperparameters
 
@@ -239,22 +238,17 @@ def _factor(
     """
     if float(weights @ noise) > float(weights @ (means + relative * np.square(means))):
         return 1.0
+    is_noisy = bool(noise.any())
+
+    def covered(variances: FloatArray, level: float) -> FloatArray:
+        if is_noisy:  # noisy totals may be negative: their intervals are normal ones
+            return np.asarray(np.abs(counts - means) <= normal_quantile(level) * np.sqrt(variances), np.float64)
+        return CountDistribution(means, variances).coverage(counts, level)
+
     low, high = 0.0, np.log(SETTINGS.totals.most_inflation)
     while high - low > 1e-3:  # 0.1 % of a factor
         middle = 0.5 * (low + high)
         variances = means + np.exp(middle) * relative * np.square(means) + noise
-        is_enough = all(
-            float(weights @ _covered(counts, means, variances, level, is_noisy=bool(noise.any()))) > level
-            for level in SETTINGS.totals.levels
-        )
+        is_enough = all(float(weights @ covered(variances, level)) > level for level in SETTINGS.totals.levels)
         low, high = (low, middle) if is_enough else (middle, high)
     return float(np.exp(0.5 * (low + high)))
-
-
-def _covered(
-    counts: FloatArray, means: FloatArray, variances: FloatArray, level: float, *, is_noisy: bool
-) -> FloatArray:
-    """Return how much of each count an interval holds; noisy totals may be negative, and have normal ones."""
-    if is_noisy:
-        return np.asarray(np.abs(counts - means) <= normal_quantile(level) * np.sqrt(variances), np.float64)
-    return CountDistribution(means, variances).coverage(counts, level)

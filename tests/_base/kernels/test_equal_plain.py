@@ -175,8 +175,8 @@ def test_calls_of_a_loop_are_compiled_if_they_are_worth_it_together() -> None:
     with _kernels.repeated(64):
         assert _kernels.coin_kernels(_kernels.WORTH_LOADING // 64) is draws
         assert _kernels.coin_kernels(_kernels.WORTH_LOADING // 64 - 1) is draws_plain
-        with _kernels.repeated(1):
-            assert _kernels.coin_kernels(_kernels.WORTH_LOADING // 64) is draws_plain
+        with _kernels.repeated(2):
+            assert _kernels.coin_kernels(_kernels.WORTH_LOADING // 128) is draws
     assert _kernels.coin_kernels(_kernels.WORTH_LOADING // 64) is draws_plain
 
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tacit._base.arrays import FloatArray, IntArray
 from tacit._base.kernels.compiling import compiled
 
 
 @compiled
-def _predict(state: NDArray[np.float64], covariance: NDArray[np.float64], phi: Any, steps: NDArray[np.float64]) -> None:
+def _predict(state: FloatArray, covariance: FloatArray, phi: Any, steps: FloatArray) -> None:
     """Move a state on by one time; ``steps`` are the variances that its parts gain."""
     state[1] *= phi
     for j in range(len(state)):
@@ -25,9 +25,7 @@ def _predict(state: NDArray[np.float64], covariance: NDArray[np.float64], phi: A
 
 
 @compiled
-def _project(
-    state: NDArray[np.float64], covariance: NDArray[np.float64], asked: NDArray[np.float64], side: NDArray[np.float64]
-) -> tuple[float, float]:
+def _project(state: FloatArray, covariance: FloatArray, asked: FloatArray, side: FloatArray) -> tuple[float, float]:
     """Return the mean and the variance of ``asked @ state``; write its covariances with the state to ``side``."""
     mean, variance = 0.0, 0.0
     for j in range(len(state)):
@@ -40,9 +38,7 @@ def _project(
 
 
 @compiled
-def _update(
-    state: NDArray[np.float64], covariance: NDArray[np.float64], side: NDArray[np.float64], scaled: Any, variance: Any
-) -> None:
+def _update(state: FloatArray, covariance: FloatArray, side: FloatArray, scaled: Any, variance: Any) -> None:
     """Condition on an observation of this variance, whose innovation over its variance is ``scaled``."""
     for j in range(len(state)):
         state[j] += side[j] * scaled
@@ -52,18 +48,18 @@ def _update(
 
 @compiled
 def share_states(
-    shares: NDArray[np.float64],
-    noise_variance: NDArray[np.float64],
-    regressors: NDArray[np.float64],
-    starts: NDArray[np.float64],
-    start_variance: NDArray[np.float64],
-    steps: NDArray[np.float64],
+    shares: FloatArray,
+    noise_variance: FloatArray,
+    regressors: FloatArray,
+    starts: FloatArray,
+    start_variance: FloatArray,
+    steps: FloatArray,
     phi: Any,
-    shift_variance: NDArray[np.float64],
+    shift_variance: FloatArray,
     are_parts: Any,
-    origins: NDArray[np.int64],
-    states: NDArray[np.float64],
-    covariances: NDArray[np.float64],
+    origins: IntArray,
+    states: FloatArray,
+    covariances: FloatArray,
 ) -> None:
     """Write the states at origins (ascending) of all series, before the level shifts and observations of that time.
 
@@ -105,20 +101,20 @@ def share_states(
 
 @compiled
 def rate_states(
-    counts: NDArray[np.float64],
-    noise_variance: NDArray[np.float64],
-    regressors: NDArray[np.float64],
-    state: NDArray[np.float64],
-    covariance: NDArray[np.float64],
-    steps: NDArray[np.float64],
+    counts: FloatArray,
+    noise_variance: FloatArray,
+    regressors: FloatArray,
+    state: FloatArray,
+    covariance: FloatArray,
+    steps: FloatArray,
     phi: Any,
     overdispersion: Any,
     largest: Any,
-    origins: NDArray[np.int64],
-    logs: NDArray[np.float64],
-    variances: NDArray[np.float64],
-    states: NDArray[np.float64],
-    covariances: NDArray[np.float64],
+    origins: IntArray,
+    logs: FloatArray,
+    variances: FloatArray,
+    states: FloatArray,
+    covariances: FloatArray,
 ) -> None:
     """Write mean and variance of each log rate before its count is observed, and the states at origins (ascending).
 

@@ -14,27 +14,27 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tacit._base.arrays import BoolArray, FloatArray, IntArray
 from tacit._base.kernels.compiling import compiled
 
 
 @compiled
 def forward(
-    observed: NDArray[np.float64],
-    exposures: NDArray[np.float64],
-    noise_variance: NDArray[np.float64],
-    process_variance: NDArray[np.float64],
-    state_variances: NDArray[np.float64],
+    observed: FloatArray,
+    exposures: FloatArray,
+    noise_variance: FloatArray,
+    process_variance: FloatArray,
+    state_variances: FloatArray,
     phi: Any,
-    shift_variance: NDArray[np.float64],
-    ends: NDArray[np.bool_],
-    sum_variance: NDArray[np.float64],
-    innovations: NDArray[np.float64],
-    weights: NDArray[np.float64],
-    covariances: NDArray[np.float64],
-    count_variance: NDArray[np.float64],
-    products: NDArray[np.float64],
+    shift_variance: FloatArray,
+    ends: BoolArray,
+    sum_variance: FloatArray,
+    innovations: FloatArray,
+    weights: FloatArray,
+    covariances: FloatArray,
+    count_variance: FloatArray,
+    products: FloatArray,
 ) -> float:
     """Filter the columns of ``observed`` (times x columns); return the sum of log variances of innovations.
 
@@ -112,16 +112,14 @@ def forward(
                 row += 1
         for k in range(2, size):
             if ends[k - 2, t]:
-                for i in range(size):
-                    spread[k, i] = 0.0
-                    spread[i, k] = 0.0
-                for j in range(n_columns):
-                    states[k, j] = 0.0
+                spread[k] = 0.0
+                spread[:, k] = 0.0
+                states[k] = 0.0
     return float(logs)
 
 
 @compiled
-def _add(products: NDArray[np.float64], innovations: NDArray[np.float64], row: Any, weight: Any) -> None:
+def _add(products: FloatArray, innovations: FloatArray, row: Any, weight: Any) -> None:
     for j in range(innovations.shape[1]):
         scaled = innovations[row, j] * weight
         for i in range(j + 1):
@@ -130,16 +128,16 @@ def _add(products: NDArray[np.float64], innovations: NDArray[np.float64], row: A
 
 @compiled
 def backward(
-    innovations: NDArray[np.float64],
-    weights: NDArray[np.float64],
-    covariances: NDArray[np.float64],
-    count_variance: NDArray[np.float64],
-    exposures: NDArray[np.float64],
+    innovations: FloatArray,
+    weights: FloatArray,
+    covariances: FloatArray,
+    count_variance: FloatArray,
+    exposures: FloatArray,
     phi: Any,
-    ends: NDArray[np.bool_],
-    of_counts: NDArray[np.float64],
-    scores: NDArray[np.float64],
-    informations: NDArray[np.float64],
+    ends: BoolArray,
+    of_counts: FloatArray,
+    scores: FloatArray,
+    informations: FloatArray,
 ) -> None:
     """Write the score and the information that all observations after a time have of the state then.
 
@@ -153,18 +151,14 @@ def backward(
     score, information = np.zeros((n_columns, size)), np.zeros((size, size))
     side, of_count = np.empty(size), np.empty(size)
     for t in range(n_times - 1, -1, -1):
-        for i in range(size):
-            for j in range(n_columns):
-                scores[t, j, i] = score[j, i]
-            for j in range(size if with_information else 0):
-                informations[t, i, j] = information[i, j]
+        scores[t] = score
+        if with_information:
+            informations[t] = information
         for k in range(size - 2):
             if ends[k, t]:
-                for j in range(n_columns):
-                    score[j, k + 2] = 0.0
-                for i in range(size):
-                    information[k + 2, i] = 0.0
-                    information[i, k + 2] = 0.0
+                score[:, k + 2] = 0.0
+                information[k + 2] = 0.0
+                information[:, k + 2] = 0.0
         for k in range(size - 3, -1, -1):
             if ends[k, t]:
                 row -= 1
@@ -228,19 +222,19 @@ def backward(
 
 @compiled
 def questions(
-    asked: NDArray[np.float64],
-    groups: NDArray[np.int64],
-    bounds: NDArray[np.int64],
-    innovations: NDArray[np.float64],
-    weights: NDArray[np.float64],
-    covariances: NDArray[np.float64],
-    count_variance: NDArray[np.float64],
+    asked: FloatArray,
+    groups: IntArray,
+    bounds: IntArray,
+    innovations: FloatArray,
+    weights: FloatArray,
+    covariances: FloatArray,
+    count_variance: FloatArray,
     phi: Any,
-    ends: NDArray[np.bool_],
-    scores: NDArray[np.float64],
-    informations: NDArray[np.float64],
-    out: NDArray[np.float64],
-    slopes: NDArray[np.float64],
+    ends: BoolArray,
+    scores: FloatArray,
+    informations: FloatArray,
+    out: FloatArray,
+    slopes: FloatArray,
 ) -> None:
     """Write the posterior covariances (groups x questions x questions) of weighted sums of counts over groups of times.
 
@@ -280,8 +274,7 @@ def questions(
                 if ends[k, t]:
                     row += 1
                     weight = weights[row]
-                    for p in range(n_questions):
-                        own[p] = shared[p, k + 2]
+                    own[:] = shared[:, k + 2]
                     for p in range(n_questions):
                         for q in range(n_questions):
                             out[g, p, q] -= own[p] * own[q] * weight
@@ -291,8 +284,7 @@ def questions(
                             shared[p, i] -= covariances[row, i] * own[p] * weight
             for k in range(size - 2):
                 if ends[k, t]:
-                    for p in range(n_questions):
-                        shared[p, k + 2] = 0.0
+                    shared[:, k + 2] = 0.0
         last = bounds[g, 1] - 1
         if last < 0:
             continue

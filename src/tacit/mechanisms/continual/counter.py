@@ -12,10 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit._base.arrays import IntArray
+from tacit._base.kernels import repeated
 from tacit.counts.continual_noise import ContinualNoise, continual_noise_from_dict
 from tacit.domain import Domain
 from tacit.errors import DataError, FormatError, PlanMismatch, SettingError, TacitError
-from tacit.mechanisms.continual.engines import Engine, Memory, NodeDraws, engine_of
+from tacit.mechanisms.continual.engines import VALUES_A_BLOCK, Engine, Memory, NodeDraws, engine_of
 from tacit.mechanisms.continual.picker import pick
 from tacit.privacy.cost import Cost
 from tacit.privacy.epsilon import LARGEST_EPSILON
@@ -236,12 +237,13 @@ class Counter:
         """Count many bins at once, a row for each: the same totals as one by one, and much faster."""
         checked = self.check(state, counts)
         memory, published = state.memory, []
-        for first in range(0, len(checked), _BINS_AT_ONCE):
-            some = checked[first : first + _BINS_AT_ONCE]
-            memory, totals = self._engine.advance(memory, state.position + first, some)
-            if np.abs(totals).max(initial=0) >= _LARGEST_TOTAL:
-                raise DataError("the counts add up to more than 64-bit numbers hold. Nothing was counted.")
-            published.append(totals)
+        with repeated(1 + checked.size // VALUES_A_BLOCK):  # blocks of noise to draw
+            for first in range(0, len(checked), _BINS_AT_ONCE):
+                some = checked[first : first + _BINS_AT_ONCE]
+                memory, totals = self._engine.advance(memory, state.position + first, some)
+                if np.abs(totals).max(initial=0) >= _LARGEST_TOTAL:
+                    raise DataError("the counts add up to more than 64-bit numbers hold. Nothing was counted.")
+                published.append(totals)
         if not published:
             return state, np.empty((0, self.stream.n_columns), np.int64)
         return CounterState(state.identity, state.position + len(checked), memory), np.concatenate(published)

@@ -28,8 +28,8 @@ from tacit.errors import FormatError, SettingError
 from tacit.randomness import KeyedRandomness
 
 KEY_BYTES: Final = 32  # 256 bits, as ChaCha20 takes
-# drawn together: 128 KiB, and enough for compiled kernels. Part of what a key gives: another size is another noise
-_VALUES_A_BLOCK: Final = 1 << 14
+# drawn together: 128 KiB. Part of what a key gives: another size is another noise
+VALUES_A_BLOCK: Final = 1 << 14
 _KEPT_BLOCKS: Final = 4  # half a MiB together; fewer are drawn again more often, more cost memory
 
 
@@ -49,7 +49,7 @@ class NodeDraws:
             )
         self._key = key
         self.n_places: Final = n_places
-        self.nodes_a_block: Final = max(1, _VALUES_A_BLOCK // n_places)
+        self.nodes_a_block: Final = max(1, VALUES_A_BLOCK // n_places)
         self._blocks: OrderedDict[tuple[NodeDistribution, int, int], IntArray] = OrderedDict()
 
     def __repr__(self) -> str:
