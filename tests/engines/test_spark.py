@@ -652,7 +652,7 @@ def a_stream_of_files_counts_each_once(world: World) -> None:
 def a_stream_passes_over_no_file(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     from tacit.engines import streaming
 
-    plan, inbox, checkpoint = plan_for(DOMAIN, epsilon=1.0), world.folder / "inbox", world.folder / "of-inbox"
+    plan, inbox, checkpoint = plan_for(DOMAIN, epsilon=1.0), world.folder / "inbox[1]", world.folder / "of-inbox"
     inbox.mkdir()
     store = streaming.TallyStore(world.folder / "inbox.store", plan)
     watch = partial(streaming.watch, world.spark, inbox, plan, checkpoint=checkpoint)

@@ -27,6 +27,7 @@ from tacit.collection.wire import ReportFile
 from tacit.counts.provenance import Provenance, check_plan
 from tacit.counts.tally import Tally
 from tacit.engines.failures import speaking
+from tacit.engines.frames import literal
 from tacit.engines.parts import SUFFIX
 from tacit.engines.tallying import tally
 from tacit.errors import FormatError, SettingError, TacitError
@@ -261,7 +262,7 @@ def watch(
 
     arriving: Any = session.readStream.format("binaryFile").schema(_FILES).option("pathGlobFilter", f"*{SUFFIX}")
     # a file that was refused may be taken away, and is then no longer missed
-    arriving = arriving.option("ignoreMissingFiles", "true").option("recursiveFileLookup", "true").load(str(folder))
+    arriving = arriving.option("ignoreMissingFiles", "true").option("recursiveFileLookup", "true").load(literal(folder))
     writing = arriving.writeStream.foreachBatch(take).option("checkpointLocation", str(checkpoint))
     with speaking(session, str(folder)):
         query = (writing.trigger(availableNow=True) if until_empty else writing).start()
