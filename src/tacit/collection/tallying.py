@@ -175,7 +175,9 @@ def open_reports(paths: Iterable[str | Path], plan: Plan, report_bytes: int) -> 
         with called_damaged_first(file):
             _check_fits(file, plan, report_bytes)
     # files of other public bins hold other events, as the parts of one run do
-    bins, n_files = np.unique(np.concatenate([file.bins for file in files] or [[]]), return_counts=True)
+    bins, n_files = np.unique(
+        np.concatenate([np.empty(0, np.int64), *(file.bins for file in files)]), return_counts=True
+    )
     shared = bins[n_files > 1]
     if any(file.provenance.prior_epsilon and np.isin(file.bins, shared).any() for file in files):
         raise SettingError(
