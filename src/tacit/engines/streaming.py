@@ -153,7 +153,7 @@ class TallyStore:
     @contextmanager
     def _opened(self) -> Iterator[sqlite3.Connection]:
         """A connection; what is not committed when it is closed did not happen."""
-        address = f"{self.path.absolute().as_uri()}?mode=rw"  # one that was lost meanwhile is not made anew
+        address = f"{self.path.absolute().as_uri()}?mode=rw"  # one that was lost meanwhile is not made again
         try:
             with closing(sqlite3.connect(address, uri=True, timeout=_PATIENCE_SECONDS, isolation_level=None)) as base:
                 base.execute("PRAGMA synchronous = FULL")
