@@ -287,6 +287,17 @@ def test_again_carries_the_sum_into_the_reports(tmp_path, ledger):
     assert tally_reports([tmp_path / "b"], PLAN).provenance.prior_epsilon == 2.0
 
 
+def test_reports_of_events_randomized_before_add_to_those_of_other_days_alone(tmp_path, ledger):
+    randomized(frame(), tmp_path / "first", ledger)
+    early, late = DOMAIN.time.range(None, "2018-01-05"), DOMAIN.time.range("2018-01-06", None)
+    for name, only in (("early", early), ("late", late)):
+        randomized(frame(), tmp_path / name, ledger, again=True, only=only)
+    both = tally_reports([tmp_path / "early", tmp_path / "late"], PLAN)
+    assert (both.n_reports, both.provenance.prior_epsilon) == (500, 2.0)
+    with pytest.raises(SettingError, match="would count twice"):
+        tally_reports([tmp_path / "first", tmp_path / "late"], PLAN)
+
+
 def test_a_file_that_grew_is_randomized_from_its_new_days_on(tmp_path, ledger):
     table = frame()
     randomized(table.filter(pl.col("day") <= "2018-01-05"), tmp_path / "a", ledger)

@@ -62,7 +62,7 @@ ARCHITECTURE = (DOCS / "architecture.md").read_text(encoding="utf-8")
 EVERYTHING = [path.read_text(encoding="utf-8") for path in (*ROOT.glob("*.md"), *DOCS.rglob("*.md"))]
 
 OTHER_PROGRAMS_OPTIONS = {"--help", "--version"}
-EXIT_CODES_OF_THE_COMMAND_LINE = {0, 70, 130}
+EXIT_CODES_OF_THE_COMMAND_LINE = {0, 70, 130, 143}
 
 
 def section(text: str, heading: str) -> str:

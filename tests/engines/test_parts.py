@@ -21,7 +21,7 @@ from tacit.collection.randomizing import PlanCounts
 from tacit.collection.wire.cell_counts import CellCounts
 from tacit.collection.wire.randomizing_writer import sorted_pieces
 from tacit.domain import Domain, PlaceAxis, TimeAxis
-from tacit.errors import FormatError, PlanMismatch, SettingError, UnreadableFile
+from tacit.errors import FormatError, SettingError, UnreadableFile
 from tacit.events import DayDigest, EventColumns, ReadOptions, open_events
 from tacit.events.counts import CountKeeper, TableWatcher
 from tacit.events.passes import Pass
@@ -212,26 +212,6 @@ def test_a_failure_is_one_sentence_without_javas_words(said, sentence) -> None:
     found = str(failures.said(said, "events"))
     assert found.startswith(sentence)
     assert "\n" not in found
-
-
-def test_a_store_counts_a_batch_once_and_keeps_to_its_plan(tmp_path) -> None:
-    from tacit.collection.randomizing import randomize_events
-    from tacit.collection.tallying import tally_reports
-    from tacit.collection.wire import ReportFile
-    from tacit.engines.streaming import TallyStore
-
-    events = open_events(table_of([("2018-01-01", "North", 3)]), columns=COLUMNS, domain=DOMAIN, options=WRITTEN)
-    randomize_events(events, PLAN, tmp_path / "one.reports", ledger=None, data_set="x", seed=1)
-    file, counted = ReportFile.open(tmp_path / "one.reports"), tally_reports([tmp_path / "one.reports"], PLAN)
-    store = TallyStore(tmp_path / "store", PLAN)
-    assert store.tally().n_reports == 0
-    for _ in range(2):
-        store.add("query", 0, [file], counted)
-        assert TallyStore(tmp_path / "store", PLAN).tally() == counted
-    assert store.has_batch("query", 0)
-    assert store.new_files([file]) == []
-    with pytest.raises(PlanMismatch):
-        TallyStore(tmp_path / "store", plan_for(DOMAIN, epsilon=2.0))
 
 
 @pytest.mark.slow

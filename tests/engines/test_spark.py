@@ -649,6 +649,57 @@ def a_stream_of_files_counts_each_once(world: World) -> None:
     assert store.tally() == counted
 
 
+def a_stream_passes_over_no_file(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    from tacit.engines import streaming
+
+    plan, inbox, checkpoint = plan_for(DOMAIN, epsilon=1.0), world.folder / "inbox[1]", world.folder / "of-inbox"
+    inbox.mkdir()
+    store = streaming.TallyStore(world.folder / "inbox.store", plan)
+    watch = partial(streaming.watch, world.spark, inbox, plan, checkpoint=checkpoint)
+    files = [world.folder / f"{number}.made" for number in range(6)]
+    for number, file in enumerate(files):
+        randomize_events(world.here(), plan, file, ledger=None, data_set="x", seed=number + 60)
+    shutil.copy(files[0], inbox / "0.reports")
+    (inbox / "1.reports").touch()
+    with pytest.raises(FormatError, match=r"1\.reports is empty"):  # which Spark leaves out of a batch
+        watch(store)
+    shutil.copy(files[1], inbox / "1.reports")
+    assert watch(store) == tally_reports(files[:2], plan)
+    shutil.copy(files[2], inbox / "0.reports")  # names that Spark has seen
+    (inbox / "parts").mkdir()
+    shutil.copy(files[3], inbox / "parts" / "000000.reports")
+    shutil.copy(files[4], inbox / "4.reports")
+    os.utime(inbox / "4.reports", (0, 0))  # older than Spark looks for
+    assert watch(store) == tally_reports(files[:5], plan)
+
+    class Interrupted(Exception):
+        pass
+
+    def interrupted(*asked: Any) -> None:
+        add(*asked)
+        raise Interrupted
+
+    monkeypatch.setattr(streaming, "_LOOK_SECONDS", 1)
+    add = store.add
+    with monkeypatch.context() as patched:
+        patched.setattr(store, "add", interrupted)
+        shutil.copy(files[5], inbox / "0.reports")
+        with pytest.raises(Interrupted):
+            watch(store, until_empty=False)
+    assert store.tally() == tally_reports(files, plan)
+    store.path.unlink()
+    with pytest.raises(FormatError, match=r"does not know what was counted under"):
+        watch(streaming.TallyStore(store.path, plan))
+    shutil.rmtree(checkpoint)  # the way out: what is still there counts again
+    assert watch(streaming.TallyStore(store.path, plan)).n_reports == 4 * counted_in(files[0])
+    shutil.rmtree(checkpoint)
+    assert watch(streaming.TallyStore(store.path, plan)).n_reports == 4 * counted_in(files[0])
+
+
+def counted_in(path: Path) -> int:
+    return ReportFile.open(path).n_reports
+
+
 def nothing_readable_is_left_on_the_disks(world: World) -> None:
     assert world.spark.conf.get("spark.io.encryption.enabled") == "true"
     names = [b"Nowhere", b"TACITRPT"]
@@ -677,6 +728,7 @@ CHECKS = (
     a_cluster_may_be_lost_as_a_whole,
     an_executor_may_be_killed,
     a_stream_of_files_counts_each_once,
+    a_stream_passes_over_no_file,
     nothing_readable_is_left_on_the_disks,
 )
 

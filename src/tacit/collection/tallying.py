@@ -174,7 +174,12 @@ def open_reports(paths: Iterable[str | Path], plan: Plan, report_bytes: int) -> 
     for file in files:
         with called_damaged_first(file):
             _check_fits(file, plan, report_bytes)
-    if len(files) > 1 and any(file.provenance.prior_epsilon for file in files):
+    # files of other public bins hold other events, as the parts of one run do
+    bins, n_files = np.unique(
+        np.concatenate([np.empty(0, np.int64), *(file.bins for file in files)]), return_counts=True
+    )
+    shared = bins[n_files > 1]
+    if any(file.provenance.prior_epsilon and np.isin(file.bins, shared).any() for file in files):
         raise SettingError(
             "a report file holds events that had been randomized before, and the other files may hold the same events. "
             "They would count twice. Tally it on its own."
