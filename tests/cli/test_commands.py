@@ -199,6 +199,11 @@ def test_several_stations_reports_add_up(tacit, events, tmp_path):
         (tmp_path / f"{name}.reports").rename(tmp_path / "stations" / f"{name}.reports")
     assert tacit("tally", "stations", "--out", "folder.tally").code == 0
     assert Tally.read(tmp_path / "folder.tally") == Tally.read(tmp_path / "events.tally")
+    for number, name in enumerate("ab"):
+        (tmp_path / "stations" / f"{name}.reports").rename(tmp_path / "stations" / f"{number}-of-3.reports")
+    lacking = tacit("tally", "stations", "--force")
+    assert lacking.code == 4
+    assert "has 2 of the 3 parts of a run" in lacking.err
 
 
 def test_counts_in_a_column_from_a_database(tacit, tmp_path):

@@ -491,7 +491,7 @@ def failures_are_one_sentence(world: World) -> None:
         assert not any(mark in str(refused.value) for mark in ("\n", "Exception", "org.apache"))
     with pytest.raises(UnreadableFile, match=r"^no_such_table is neither a file nor a table that Spark finds\. .*"):
         open_named(world.spark, "no_such_table", ReadOptions())
-    with pytest.raises(UnreadableFile, match=r"^events has an address of a kind that Spark does not know here\. .*"):
+    with pytest.raises(UnreadableFile, match=r"^nothing://there/events has an address of a kind that .*"):
         open_named(world.spark, "nothing://there/events", ReadOptions())
     with pytest.raises(BadRows, match=r"^events\.csv: \d+ rows cannot be counted"):
         count_events(world.there("events.csv", strict=True), key=KEY)

@@ -329,3 +329,50 @@ def test_a_file_that_is_no_store_is_refused_and_left_alone(tmp_path) -> None:
 def test_a_folder_that_does_not_exist_is_named(store, tmp_path) -> None:
     with pytest.raises(SettingError, match=r"^the folder .*none does not exist\. Make it first, or name another\.$"):
         streaming.watch(None, tmp_path / "none", PLAN, store, checkpoint=tmp_path / "checkpoint")
+
+
+def test_events_that_were_randomized_twice_do_not_count_twice_in_any_order(tmp_path) -> None:
+    import pyarrow as pa
+
+    ledger = Ledger(tmp_path / "ledger")
+    (tmp_path / "apart").mkdir()
+    events = open_events(
+        pa.table({"when": ["2018-01-01", "2018-01-03"] * 20, "town": ["North"] * 40}),
+        columns=EventColumns(time="when", place="town"),
+        domain=DOMAIN,
+        options=ReadOptions(date_format="year-first"),
+    )
+    runs = [tmp_path / "apart" / f"{number}.reports" for number in range(2)]
+    for number, path in enumerate(runs):
+        randomize_events(events, PLAN, path, ledger=ledger, data_set="x", again=bool(number))
+    for name, order in (("forwards", runs), ("backwards", runs[::-1])):
+        inbox, store = tmp_path / name, streaming.TallyStore(tmp_path / f"{name}.store", PLAN)
+        inbox.mkdir()
+        shutil.copy(order[0], inbox)
+        streaming.count_new(inbox, store, here)
+        shutil.copy(order[1], inbox)
+        with pytest.raises(SettingError, match=rf"{order[1].name}: .*would count twice"):
+            streaming.count_new(inbox, store, here)
+        assert store.tally() == here([order[0]])
+        (inbox / order[1].name).unlink()
+        streaming.count_new(inbox, store, here)
+
+
+def test_a_checkpoint_knows_the_store_it_was_kept_with_and_how_far_it_was(inbox, store, tmp_path) -> None:
+    checkpoint = tmp_path / "checkpoint"
+    streaming.check_knows(store, checkpoint)
+    streaming.note(store, checkpoint)
+    before = store.path.read_bytes()
+    streaming.count_new(inbox, store, here)
+    streaming.check_knows(store, checkpoint)  # killed before it was noted: the store is ahead
+    streaming.note(store, checkpoint)
+    streaming.check_knows(store, checkpoint)
+    store.path.write_bytes(before)
+    with pytest.raises(FormatError, match="does not know what was counted"):
+        streaming.check_knows(store, checkpoint)
+    store.path.unlink()
+    with pytest.raises(FormatError, match="does not know what was counted"):
+        streaming.check_knows(streaming.TallyStore(store.path, PLAN), checkpoint)
+    (checkpoint / "tacit.json").write_text("[")
+    with pytest.raises(FormatError, match=r"is damaged\. Take it away"):
+        streaming.check_knows(store, checkpoint)

@@ -120,6 +120,8 @@ def _say_columns(source: UserSourceOptions, names_far_away: Sequence[str] | None
         console.say(f"By their names and first rows, {', '.join(roles)}. Only you know.")
     words = [word for role in ("time", "place") for word in (f"--{role}", found.get(role, "COLUMN"))]
     query = [] if source.query is None else ["--query", source.query]
+    if names_far_away is not None:
+        words += ["--engine", "spark"]
     console.say(f"Next: {shlex.join(['tacit', 'check', source.shown, *query, *words])} --places TABLE --zone ZONE")
 
 

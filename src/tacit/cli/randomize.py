@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from functools import partial
 from pathlib import Path
@@ -111,7 +112,7 @@ def randomize(
         console.say_promises((done.prior + own).sentences(), is_alone=done.prior.is_of_nothing)
     say_bad_rows(done.bad_rows)
     say_ledger(book)
-    console.say(f"Next: tacit tally {out} --plan {plan}")
+    console.say(f"Next: {shlex.join(['tacit', 'tally', str(out), '--plan', str(plan)])}")
 
 
 def bins_between(plan: Plan, first: str | None, last: str | None) -> slice | None:

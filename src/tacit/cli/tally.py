@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -18,6 +20,7 @@ from tacit.errors import FormatError
 if TYPE_CHECKING:
     from tacit.engines.spark import SparkEngine
 
+_PART: Final = re.compile(r"\d+-of-(?P<of>\d+)\.reports")  # as tasks name them
 _ALARMS_SHOWN = 5  # a choice: of the others the number is said
 
 
@@ -52,15 +55,23 @@ def tally(
         console.warn(f"Suspicious reports: {alarm}")
     if len(alarms) > _ALARMS_SHOWN:
         console.warn(f"... and {len(alarms) - _ALARMS_SHOWN:,} more. Honest reports would rarely show one.")
-    console.say(f"Next: tacit release {out} --plan {plan} --by month")
+    console.say(f"Next: {shlex.join(['tacit', 'release', str(out), '--plan', str(plan)])} --by month")
 
 
 def _files(named: list[Path]) -> list[Path]:
     """Return the files that are named, and in place of a folder its report files."""
-    found = [sorted(path.glob("*.reports")) if path.is_dir() else [path] for path in named]
-    if empty := [path for path, files in zip(named, found, strict=True) if not files]:
-        raise FormatError(f"{empty[0]} has no report files (*.reports). Name a file, or the folder of a finished run.")
-    return [path for files in found for path in files]
+    found = []
+    for path in named:
+        files = sorted(path.glob("*.reports")) if path.is_dir() else [path]
+        if not files:
+            raise FormatError(f"{path} has no report files (*.reports). Name a file, or the folder of a finished run.")
+        parts = [part for file in files if path.is_dir() and (part := _PART.fullmatch(file.name))]
+        if parts and len(parts) != int(parts[0]["of"]):
+            raise FormatError(
+                f"{path} has {len(parts):,} of the {int(parts[0]['of']):,} parts of a run. Copy the others there too."
+            )
+        found += files
+    return found
 
 
 def _tallies(engine: SparkEngine | None) -> Watched:

@@ -179,11 +179,12 @@ def open_reports(paths: Iterable[str | Path], plan: Plan, report_bytes: int) -> 
         np.concatenate([np.empty(0, np.int64), *(file.bins for file in files)]), return_counts=True
     )
     shared = bins[n_files > 1]
-    if any(file.provenance.prior_epsilon and np.isin(file.bins, shared).any() for file in files):
-        raise SettingError(
-            "a report file holds events that had been randomized before, and the other files may hold the same events. "
-            "They would count twice. Tally it on its own."
-        )
+    for file in files:
+        if file.provenance.prior_epsilon and np.isin(file.bins, shared).any():
+            raise SettingError(
+                f"{file.path} holds reports of events that had been randomized before, and the other files may hold "
+                "the same events. They would count twice. Tally it on its own."
+            )
     if len({file.checksum for file in files}) < len(files):
         raise SettingError("two report files are copies of each other, and their reports would count twice. Name one.")
     return files

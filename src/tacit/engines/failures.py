@@ -38,14 +38,19 @@ _SENTENCES: Final = {
         "has times in nanoseconds, which Spark does not read. Save them in microseconds, or read the file on this "
         "machine alone."
     ),
+    "Relative path in absolute URI": "has, or lies beside, a name with a colon, which Spark does not take. Rename it.",
+}
+_OF_ADDRESSES: Final = {
+    "no host": "has no host in its address. Write it after //.",
+    "java.net.ConnectException": "is at a host that does not answer. Check the address.",
     "UnknownHostException": "is at a host that cannot be found. Check the address.",
     "UnsupportedFileSystemException": "has an address of a kind that Spark does not know here. Check its beginning.",
     "No FileSystem for scheme": "has an address of a kind that Spark does not know here. Check its beginning.",
-    "S3AFileSystem not found": (
-        "is in S3, and Spark has no connector for it here. Add hadoop-aws to Spark (spark.jars.packages)."
+    "FileSystem not found": (
+        "has an address for which Spark has no connector here. Add it to Spark (spark.jars.packages; S3: hadoop-aws)."
     ),
 }
-"""What the words of Spark mean for a source, said after its name."""
+"""What the words of Spark mean for a source, said after its name; the second for addresses alone."""
 _LOST: Final = ("ExecutorLostFailure", "SparkContext was shut down", "stopped SparkContext", "ConnectionRefused")
 
 
@@ -73,6 +78,9 @@ def said(problem: str, name: str, *, is_about_columns: bool = False) -> TacitErr
     >>> print(said("[FAILED_READ_FILE.NO_HINT] Error while reading file file:///data/may.parquet. SQLSTATE: KD001", ""))
     may.parquet cannot be read: it is damaged, or not what the others are. Write or copy it again.
     """
+    for mark, sentence in (_SENTENCES | _OF_ADDRESSES if "://" in name else _SENTENCES).items():
+        if mark in problem:
+            return UnreadableFile(f"{name} {sentence}")
     if any(mark in problem for mark in _UNREADABLE):
         after = problem[min(problem.find(mark) for mark in _UNREADABLE if mark in problem) :]
         found = _READ.search(after) or _FILE.search(after)
@@ -80,9 +88,6 @@ def said(problem: str, name: str, *, is_about_columns: bool = False) -> TacitErr
         return UnreadableFile(
             f"{file} cannot be read: it is damaged, or not what the others are. Write or copy it again."
         )
-    for mark, sentence in _SENTENCES.items():
-        if mark in problem:
-            return UnreadableFile(f"{name} {sentence}")
     if any(mark in problem for mark in ("PATH_NOT_FOUND", "TABLE_OR_VIEW_NOT_FOUND", "PARSE_SYNTAX_ERROR")):
         return UnreadableFile(f"{name} is neither a file nor a table that Spark finds. Check its name.")
     if "MISSING_" in problem or "CONVERT" in problem or "PARQUET_COLUMN_DATA_TYPE_MISMATCH" in problem:

@@ -133,7 +133,7 @@ SparkSource = FrameSource | LineSource
 def open_named(session: SparkSession, name: str, options: ReadOptions) -> SparkSource:
     """Open a Parquet or CSV file, a folder of Parquet files, an address that Spark knows, or one of its tables."""
     path = Path(name)
-    shown = path.name or name
+    shown = _without_user(name) if "://" in name else path.name or name
     if "://" in name or path.is_dir():
         with speaking(session, shown):
             return FrameSource(session.read.parquet(name if "://" in name else literal(path)), options, name=shown)
@@ -159,6 +159,13 @@ def literal(path: Path) -> str:
     '/data/events\\[1\\].parquet'
     """
     return _PATTERN.sub(r"\\\g<0>", str(path.absolute()))
+
+
+def _without_user(address: str) -> str:
+    """Return an address without the name and password that it may hold."""
+    scheme, _, rest = address.partition("://")
+    host, slash, path = rest.partition("/")
+    return f"{scheme}://{host.rpartition('@')[2]}{slash}{path}"
 
 
 def _refuse(name: str) -> NoReturn:

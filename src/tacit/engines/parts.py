@@ -142,8 +142,11 @@ def _commit(unfinished: Path, path: Path, written: dict[str, bytes], *, overwrit
     for one in unfinished.iterdir():
         if one.name not in written:
             one.unlink()
+    final = {name: f"{name.removesuffix(SUFFIX)}-of-{len(written):06}{SUFFIX}" for name in written}
     if path.is_dir() and not overwrite:
-        if {one.name: checksum_of(one) for one in path.iterdir()} == written:
+        if {one.name: checksum_of(one) for one in path.iterdir()} == {
+            final[name]: one for name, one in written.items()
+        }:
             return
         raise SettingError(f"{path} exists already and holds something else.", remedy=Remedy.OVERWRITE)
     for name, checksum in written.items():
@@ -152,6 +155,7 @@ def _commit(unfinished: Path, path: Path, written: dict[str, bytes], *, overwrit
             raise DataError(
                 f"{path}: what the executors wrote is not found here. Name a folder that all machines share."
             )
+        os.replace(unfinished / name, unfinished / final[name])  # by which a reader knows that all are there
     unfinished.chmod(0o777 & ~_umask())
     sync_folder(unfinished)
     if path.is_dir():

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import os
+import secrets
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
@@ -22,7 +23,7 @@ from typing import Any, Final
 import numpy as np
 from pyspark.sql import DataFrame, SparkSession
 
-from tacit._base.files import check_writable, write_new
+from tacit._base.files import check_writable, write_new, write_whole
 from tacit.collection.wire import ReportFile
 from tacit.counts.provenance import Provenance, check_plan
 from tacit.counts.tally import Tally
@@ -39,9 +40,12 @@ CREATE TABLE IF NOT EXISTS tally (plan TEXT PRIMARY KEY, label TEXT, n_bins INTE
 CREATE TABLE IF NOT EXISTS batch (query TEXT, number INTEGER, PRIMARY KEY (query, number));
 CREATE TABLE IF NOT EXISTS file (checksum BLOB PRIMARY KEY, name TEXT);
 CREATE TABLE IF NOT EXISTS seen (path BLOB PRIMARY KEY, stamp TEXT);
+CREATE TABLE IF NOT EXISTS self (identity TEXT PRIMARY KEY, n_added INTEGER);
 """
 _FIRST_TABLES: Final = {"tally", "batch", "file"}  # which every store has had
 _FILES: Final = "path STRING, modificationTime TIMESTAMP, length LONG, content BINARY"  # as Spark's binaryFile has it
+_NOTE: Final = "tacit.json"  # in the folder of a checkpoint
+_TAKE_AWAY: Final = "is damaged. Take it away and start again; the store knows what was counted."
 _LOOK_SECONDS: Final = 10  # between two looks for files that Spark passes over
 _PATIENCE_SECONDS: Final = 10  # for another process that writes
 
@@ -75,12 +79,20 @@ class TallyStore:
             if tables and not tables >= _FIRST_TABLES:
                 raise FormatError(f"{self.path} {_DAMAGED}")
             base.executescript(f"BEGIN IMMEDIATE; {_TABLES} COMMIT;")
+            new = secrets.token_hex(16)
+            base.execute("INSERT INTO self SELECT ?, 0 WHERE NOT EXISTS (SELECT 1 FROM self)", (new,))
         self.tally()  # one of another plan is refused
 
     def tally(self) -> Tally:
         """Return what all files add up to so far."""
         with self._opened() as base:
             return self._tally(base)
+
+    def state(self) -> tuple[str, int]:
+        """Return what tells the store from any other, and how often something was added to it."""
+        with self._opened() as base:
+            identity, n_added = base.execute("SELECT identity, n_added FROM self").fetchone()
+            return str(identity), int(n_added)
 
     def has_batch(self, batch: Batch) -> bool:
         """Return whether a batch was stored."""
@@ -110,7 +122,10 @@ class TallyStore:
                 if _has_batch(base, batch):
                     return
                 base.execute("INSERT INTO batch VALUES (?, ?)", batch)
+            base.execute("UPDATE self SET n_added = n_added + 1")
+            total = self._tally(base)
             for file in arrived.files:
+                _check_counts_once(file, total)
                 if base.execute("SELECT 1 FROM file WHERE checksum = ?", (file.checksum,)).fetchone() is not None:
                     raise SettingError(
                         f"{self.path}: another process counted {file.path.name} at the same time. Let one process "
@@ -123,7 +138,7 @@ class TallyStore:
                 [(os.fsencode(path), stamp) for path, stamp in arrived.stamps.items()],
             )
             if arrived.files:
-                self._replace(base, self._tally(base) + counted)
+                self._replace(base, total + counted)
             base.execute("COMMIT")
 
     def _tally(self, base: sqlite3.Connection) -> Tally:
@@ -175,6 +190,16 @@ _FAULTS: Final = {
     sqlite3.SQLITE_FULL: "cannot grow: the disk is full. Make room, and start again.",
     sqlite3.SQLITE_IOERR: "cannot be read or written: the disk reports an error. Check it.",
 }
+
+
+def _check_counts_once(file: ReportFile, total: Tally) -> None:
+    """Refuse a file that may hold events of the total: events randomized twice, in the same public bins."""
+    bins = file.bins[file.bins < len(total.reports)]
+    if (file.provenance.prior_epsilon or total.provenance.prior_epsilon) and total.reports[bins].any():
+        raise SettingError(
+            f"{file.path}: its events, or some that were counted before, were randomized twice, and may be the same. "
+            "They would count twice. Take it away, and tally it on its own."
+        )
 
 
 def _has_batch(base: sqlite3.Connection, batch: Batch) -> bool:
@@ -245,11 +270,13 @@ def watch(
         raise SettingError(f"the folder {folder} does not exist. Make it first, or name another.")
     folder, checkpoint = Path(folder).absolute(), Path(checkpoint).absolute()
     check_knows(store, checkpoint)
+    note(store, checkpoint)
     refused, turn = list[TacitError](), Lock()
 
     def count(batch: Batch | None = None) -> None:
         with turn:  # batches run in another thread
             count_new(folder, store, lambda paths: tally(session, paths, plan), batch)
+            note(store, checkpoint)
 
     def take(_: DataFrame, number: int) -> None:
         try:
@@ -280,10 +307,20 @@ def watch(
     return store.tally()
 
 
+def note(store: TallyStore, checkpoint: Path) -> None:
+    """Write beside what Spark knows which store counted, and how often; the store may be ahead of it, never behind."""
+    checkpoint.mkdir(parents=True, exist_ok=True)
+    write_whole(checkpoint / _NOTE, json.dumps(store.state()).encode())
+
+
 def check_knows(store: TallyStore, checkpoint: Path) -> None:
-    """Refuse a store that does not know the last batch that a checkpoint has: what was counted is not in it."""
+    """Refuse a store that does not know all that a checkpoint has: what was counted is not in it."""
     done = [int(one.name) for one in checkpoint.glob("commits/*") if one.name.isdecimal()]
-    if done and not store.has_batch((_query_of(checkpoint), max(done))):
+    is_known = not done or store.has_batch((_query_of(checkpoint), max(done)))
+    if is_known and (checkpoint / _NOTE).is_file():
+        (identity, n_added), (noted, n_noted) = store.state(), _noted(checkpoint)
+        is_known = noted == identity and n_noted <= n_added
+    if not is_known:
         raise FormatError(
             f"{store.path} does not know what was counted under {checkpoint}: it was lost, is an older copy, or is of "
             "another folder. Put the right one back. If there is none, take the checkpoint away: then those files that "
@@ -291,10 +328,16 @@ def check_knows(store: TallyStore, checkpoint: Path) -> None:
         )
 
 
+def _noted(checkpoint: Path) -> tuple[str, int]:
+    try:
+        identity, n_added = json.loads((checkpoint / _NOTE).read_text(encoding="utf-8"))
+        return str(identity), int(n_added)
+    except (OSError, ValueError, TypeError):
+        raise FormatError(f"the checkpoint {checkpoint} {_TAKE_AWAY}") from None
+
+
 def _query_of(checkpoint: Path) -> str:
     try:
         return str(json.loads((checkpoint / "metadata").read_text(encoding="utf-8"))["id"])
     except (OSError, ValueError, KeyError, TypeError):
-        raise FormatError(
-            f"the checkpoint {checkpoint} is damaged. Take it away and start again; the store knows what was counted."
-        ) from None
+        raise FormatError(f"the checkpoint {checkpoint} {_TAKE_AWAY}") from None
