@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections import Counter
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
@@ -20,7 +21,7 @@ from tacit.errors import FormatError
 if TYPE_CHECKING:
     from tacit.engines.spark import SparkEngine
 
-_PART: Final = re.compile(r"\d+-of-(?P<of>\d+)\.reports")  # as tasks name them
+_PART: Final = re.compile(r"\d+-of-(\d+)\.reports")  # as tasks name them
 _ALARMS_SHOWN = 5  # a choice: of the others the number is said
 
 
@@ -65,11 +66,10 @@ def _files(named: list[Path]) -> list[Path]:
         files = sorted(path.glob("*.reports")) if path.is_dir() else [path]
         if not files:
             raise FormatError(f"{path} has no report files (*.reports). Name a file, or the folder of a finished run.")
-        parts = [part for file in files if path.is_dir() and (part := _PART.fullmatch(file.name))]
-        if parts and len(parts) != int(parts[0]["of"]):
-            raise FormatError(
-                f"{path} has {len(parts):,} of the {int(parts[0]['of']):,} parts of a run. Copy the others there too."
-            )
+        parts = Counter(int(part[1]) for file in files if path.is_dir() and (part := _PART.fullmatch(file.name)))
+        for of, n_parts in parts.items():
+            if n_parts != of:
+                raise FormatError(f"{path} has {n_parts:,} of the {of:,} parts of a run. Copy the others there too.")
         found += files
     return found
 
