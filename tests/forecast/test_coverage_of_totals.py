@@ -56,16 +56,16 @@ def of_rainy_days(seed: int) -> dict[str, float]:
 
 
 QUIET: Recorded = {
-    "80%": (0.8656, 0.026),
-    "95%": (0.9792, 0.0087),
-    "not inflated 80%": (0.8393, 0.028),
-    "not inflated 95%": (0.9681, 0.011),
+    "80%": (0.8514, 0.029),
+    "95%": (0.9735, 0.011),
+    "not inflated 80%": (0.8358, 0.029),
+    "not inflated 95%": (0.9664, 0.012),
 }
 RAINY: Recorded = {
-    "80%": (0.8986, 0.03),
-    "95%": (0.9429, 0.023),
-    "not inflated 80%": (0.8251, 0.047),
-    "not inflated 95%": (0.8947, 0.024),
+    "80%": (0.9029, 0.029),
+    "95%": (0.946, 0.022),
+    "not inflated 80%": (0.825, 0.049),
+    "not inflated 95%": (0.8949, 0.024),
 }
 
 
@@ -73,8 +73,8 @@ RAINY: Recorded = {
 @pytest.mark.false_failure(1e-6)
 def test_intervals_of_totals_hold_as_often_as_they_say(seed: int) -> None:
     assert_as_recorded(of_quiet_days, QUIET, seed)
-    assert 0.80 <= QUIET["80%"][0] <= 0.90
-    assert 0.95 <= QUIET["95%"][0] <= 0.99
+    assert 0.80 <= QUIET["80%"][0] <= 0.86
+    assert 0.95 <= QUIET["95%"][0] <= 0.98
 
 
 @pytest.mark.slow

@@ -211,7 +211,7 @@ def _past_origins(time: TimeAxis, n_times: int) -> IntArray:
 
 def _inflation(model: TotalModel, series: Series, covariates: Covariates | None) -> tuple[float, ...]:
     """Return the factors of the model's variance at which intervals hold as many past totals as they should."""
-    settings, time, n_times, found = SETTINGS.totals, series.domain.time, len(series), [1.0]
+    settings, time, n_times, found = SETTINGS.totals, series.domain.time, len(series), [0.0]
     leads, is_observed, origins = _leads(time.step), series.observed[:, -1], _past_origins(time, n_times)
     ahead = model.predict(time, covariates, model.filter(series, covariates, origins), origins, leads[-1])
     logs, variances = ahead.means(), ahead.variances()
@@ -219,22 +219,24 @@ def _inflation(model: TotalModel, series: Series, covariates: Covariates | None)
         bins = origins + lead - 1
         is_known = (bins < n_times) & is_observed[np.minimum(bins, n_times - 1)]
         if is_known.sum() < settings.fewest_bins:
-            found.append(found[-1])
+            found.append(found[-1] or 1.0)
             continue
         bins, log, variance = bins[is_known], logs[is_known, lead - 1], variances[is_known, lead - 1]
         means, relative = np.exp(log + variance / 2), model.hyperparameters.overdispersion + np.expm1(variance)
         weights, noise = _weights(time, n_times - bins), series.total_variances[bins]
-        found.append(_factor(series.totals[bins], noise, means, relative, weights / weights.sum()))
+        factor = _factor(series.totals[bins], noise, means, relative, weights / weights.sum())
+        found.append(max(found[-1], factor))  # what is further ahead is never surer
     return tuple(settings.years_differ * factor for factor in found[1:])
 
 
 def _factor(
     counts: FloatArray, noise: FloatArray, means: FloatArray, relative: FloatArray, weights: FloatArray
 ) -> float:
-    """Return the least factor, 1 or more, of relative variances at which intervals of each level cover what they say.
+    """Return the least factor of relative variances at which intervals of each level cover what they say.
 
-    Where some days are far from usual, narrow intervals then cover more than they say, because wide ones must hold too.
-    Where noise is most of what varies, nothing can be told, and the model's own variance stays.
+    It is below 1 where those of the past covered too much: after storms, or where events come by timetable. Where some
+    days are far from usual, narrow intervals then cover more than they say, because wide ones must hold too. Where
+    noise is most of what varies, nothing can be told, and the model's own variance stays.
     """
     if float(weights @ noise) > float(weights @ (means + relative * np.square(means))):
         return 1.0
@@ -245,7 +247,7 @@ def _factor(
             return np.asarray(np.abs(counts - means) <= normal_quantile(level) * np.sqrt(variances), np.float64)
         return CountDistribution(means, variances).coverage(counts, level)
 
-    low, high = 0.0, np.log(SETTINGS.totals.most_inflation)
+    low, high = np.log(SETTINGS.totals.least_inflation), np.log(SETTINGS.totals.most_inflation)
     while high - low > 1e-3:  # 0.1 % of a factor
         middle = 0.5 * (low + high)
         variances = means + np.exp(middle) * relative * np.square(means) + noise
