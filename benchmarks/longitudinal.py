@@ -23,10 +23,9 @@ from multi_freq_ldpy.long_freq_est.L_SUE import L_SUE_Aggregator_MI, L_SUE_Clien
 from numpy.typing import NDArray
 
 from tacit.counts.oracle_distributions import mean_variance
-from tacit.mechanisms.local.memo import FleetMemo
+from tacit.mechanisms.local.memo import FleetMemo, RepeatedRandomizer
 from tacit.mechanisms.local.memoized import LongitudinalRappor
 from tacit.mechanisms.local.memoized_hashing import LongitudinalHashing
-from tacit.mechanisms.local.repeated import RepeatedRandomizer
 from tacit.randomness import SecureRandomness
 
 INFINITY, ONCE = 4.0, 1.0

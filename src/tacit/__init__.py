@@ -50,8 +50,7 @@ if TYPE_CHECKING:
     from tacit.mechanisms.central.table import CENTRAL_MECHANISMS, central_mechanism_of, central_plan_for
     from tacit.mechanisms.registry import MECHANISMS, mechanism_of, plan_for
     from tacit.plan import Plan
-    from tacit.privacy.budget import Budget
-    from tacit.privacy.cost import Cost
+    from tacit.privacy.cost import Budget, Cost
     from tacit.privacy.ledger import Ledger, Spend
     from tacit.privacy.unit import Unit
     from tacit.publication import Preview, Publication, open, publish
@@ -136,7 +135,7 @@ _HOMES: Final = {
     "Answer": "tacit.counts.estimate",
     "BoundChoice": "tacit.mechanisms.central.bound_choice",
     "Box": "tacit.domain",
-    "Budget": "tacit.privacy.budget",
+    "Budget": "tacit.privacy.cost",
     "CENTRAL_MECHANISMS": "tacit.mechanisms.central.table",
     "Cost": "tacit.privacy.cost",
     "Domain": "tacit.domain",

@@ -13,7 +13,7 @@ import pytest
 
 from tacit.cli import console
 from tacit.client import Device, Outbox
-from tacit.client.intake import Intake
+from tacit.client.outbox import Intake
 from tacit.client.published import PublishedSurvey
 from tacit.client.stations import messages_of, queue_reports
 from tacit.collection.tallying import tally_reports

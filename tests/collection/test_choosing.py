@@ -15,7 +15,7 @@ from tacit.collection.choosing import choose_bound
 from tacit.errors import BudgetExhausted, SettingError
 from tacit.events import EventColumns, open_events, spill
 from tacit.mechanisms.central.bound_choice import BoundChoice
-from tacit.privacy.budget import Budget
+from tacit.privacy.cost import Budget
 from tacit.privacy.ledger import Ledger
 from tacit.privacy.unit import Unit
 

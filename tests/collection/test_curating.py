@@ -18,8 +18,7 @@ from tacit.errors import BudgetExhausted, DataError, SettingError, UndeclaredCop
 from tacit.events import EventColumns, ReadOptions, open_events
 from tacit.mechanisms.central.table import central_plan_for
 from tacit.mechanisms.continual import CounterFiles, pick, start_counter
-from tacit.privacy.budget import Budget
-from tacit.privacy.cost import Cost
+from tacit.privacy.cost import Budget, Cost
 from tacit.privacy.ledger import Ledger
 from tacit.privacy.unit import Unit
 from tacit.release import Release

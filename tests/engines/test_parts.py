@@ -28,8 +28,8 @@ from tacit.events.passes import Pass
 from tacit.mechanisms.registry import mechanism_of, plan_for
 
 drawing = pytest.importorskip("tacit.engines.drawing")
-failures = pytest.importorskip("tacit.engines.failures")
-merging = pytest.importorskip("tacit.engines.merging")
+failures = pytest.importorskip("tacit.engines.session")
+merging = pytest.importorskip("tacit.engines.tasks")
 tasks = pytest.importorskip("tacit.engines.tasks")
 
 DOMAIN = Domain(TimeAxis.between("2018-01-01", "2018-01-09"), PlaceAxis.of(["North", "South"]))
@@ -234,7 +234,7 @@ def test_an_address_that_no_master_has_is_refused_before_java_starts(master) -> 
 
 
 def test_a_full_disk_of_a_task_is_said_as_one_of_this_machine() -> None:
-    from tacit.engines.failures import speaking
+    from tacit.engines.session import speaking
 
     with pytest.raises(OSError, match="No space left") as refused, speaking(None, "the counts"):
         raise OSError("a task failed: [Errno 28] No space left on device")

@@ -167,18 +167,18 @@ def persons_are_bounded_as_here(world: World) -> None:
 
 
 def results_of_many_parts_meet_before_the_driver(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    from tacit.engines import merging
+    from tacit.engines import tasks
     from tacit.engines.spark import count
 
     came = []
-    unpacked = merging.unpacked
+    unpacked = tasks.unpacked
 
     def seen_here(*asked: Any) -> Any:
         came.append(1)
         return unpacked(*asked)
 
-    monkeypatch.setattr(merging, "FAN_IN", 2)
-    monkeypatch.setattr(merging, "unpacked", seen_here)
+    monkeypatch.setattr(tasks, "FAN_IN", 2)
+    monkeypatch.setattr(tasks, "unpacked", seen_here)
     expected = count_events(world.here(), key=KEY)
     counted = count(world.frame.repartitionByRange(5, "n"), DOMAIN, columns=COLUMNS, key=KEY)
     assert (counted.tally.reveal() == expected.tally.reveal()).all()

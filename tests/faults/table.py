@@ -899,7 +899,7 @@ FAULTS: tuple[Fault, ...] = (
     ),
     Fault(
         "the digest of what a run counts ignores kinds",
-        "tacit.events.selection.of_kind",
+        "tacit.events.digest.of_kind",
         result_of(lambda _: "any"),
         by.counted_alike,
         "tests/collection/test_selections.py",
@@ -1029,19 +1029,19 @@ FAULTS: tuple[Fault, ...] = (
     ),
     Fault(
         "a part of a person's window costs one price",
-        "tacit.privacy.windows.Overlap",
+        "tacit.privacy.unit.Overlap",
         lambda right: lambda within, partly: right(within + partly, 0),
         by.window_prices,
         "tests/privacy/test_persons_in_small_worlds.py",
-        ("tacit.privacy.windows.overlaps_of",),
+        ("tacit.privacy.unit.overlaps_of",),
     ),
     Fault(
         "the days of a longer window count once",
-        "tacit.privacy.windows.Overlap",
+        "tacit.privacy.unit.Overlap",
         lambda right: lambda within, partly: right(min(within, 1), min(partly, 1)),
         by.window_prices,
         "tests/privacy/test_persons_in_small_worlds.py",
-        ("tacit.privacy.windows.overlaps_of",),
+        ("tacit.privacy.unit.overlaps_of",),
     ),
     Fault(
         "releases of other days of a person's window are left out",

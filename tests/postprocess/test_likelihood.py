@@ -22,7 +22,7 @@ from tacit.errors import NoInterval, SettingError
 from tacit.mechanisms.central.marginals import MarginalTables
 from tacit.mechanisms.central.table import central_mechanism_of, central_plan_for
 from tacit.mechanisms.registry import MECHANISMS, mechanism_of, plan_for
-from tacit.postprocess import likelihood_steps, project
+from tacit.postprocess import likelihood, project
 from tacit.postprocess.coherence import HANDED_DOWN, add_up
 from tacit.postprocess.likelihood import MOST_LIKELY, ReportHistogram, maximize_likelihood, most_likely_shares
 from tacit.postprocess.normal_likelihood import (
@@ -161,7 +161,7 @@ def test_with_too_many_cells_for_newton_it_leaps(monkeypatch):
     rng = np.random.default_rng(6)
     histogram = histogram_of(rng.random((30, 5)) < 0.5, rng.integers(0, 20, (8, 30)), math.exp(1.0))
     by_newton, _ = most_likely_shares(histogram, tolerance=1e-8, most_rounds=50_000)
-    monkeypatch.setattr(likelihood_steps, "MOST_CELLS", 4)
+    monkeypatch.setattr(likelihood, "MOST_CELLS", 4)
     by_leaps, trace = most_likely_shares(histogram, tolerance=1e-8, most_rounds=50_000)
     assert trace.n_open == 0
     np.testing.assert_allclose(by_leaps, by_newton, atol=1e-4)

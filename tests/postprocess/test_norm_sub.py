@@ -14,8 +14,7 @@ from small_worlds import simulated_estimate
 from tacit.counts.norm_sub import norm_sub
 from tacit.errors import NoInterval, SettingError
 from tacit.postprocess import clip_and_rescale, norm_cut, project
-from tacit.postprocess.clipping import cut
-from tacit.postprocess.norm_sub import rows_with_totals
+from tacit.postprocess.clipping import cut, rows_with_totals
 
 _, ESTIMATE = simulated_estimate(np.array([[3, 1, 0], [0, 0, 0], [5, 5, 5], [0, 1, 0]]))
 VALUES = arrays(np.float64, (4, 3), elements=st.floats(-100, 100))

@@ -22,8 +22,7 @@ from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.ledger.file import create
 from tacit.privacy.ledger.past import Past, others_than
 from tacit.privacy.questions import LONGER, PERSON_DAY, PRESENCE, REPLACEMENT, person_in
-from tacit.privacy.unit import Unit
-from tacit.privacy.windows import window_of
+from tacit.privacy.unit import Unit, window_of
 
 DAYS = ("2025-05-31", "2025-06-01", "2025-06-02")  # Saturday; Sunday and Monday of the next month
 CELLS = list(itertools.product(DAYS, ("north", "south")))

@@ -18,8 +18,7 @@ from hypothesis import strategies as st
 
 from small_worlds import EVERY_ROW
 from tacit.errors import AlreadyRandomized, AlreadyReleased, BudgetExhausted, DataError, SettingError, UndeclaredCopy
-from tacit.privacy.budget import Budget
-from tacit.privacy.cost import Cost
+from tacit.privacy.cost import Budget, Cost
 from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.ledger import Ledger, Spend
 from tacit.privacy.ledger import file as ledger_file

@@ -15,7 +15,7 @@ from tacit._base import kernels as _kernels
 from tacit.audit.testing import assert_frequencies
 from tacit.errors import SettingError
 from tacit.randomness import SeededRandomness
-from tacit.randomness.integers import LARGEST_LIMIT, LARGEST_NARROW_LIMIT, integers_below
+from tacit.randomness.bernoulli import LARGEST_LIMIT, LARGEST_NARROW_LIMIT, integers_below
 
 ALL_NARROW_LANES = np.arange(1 << 16, dtype="<u2").view("<u8").astype(np.uint64)
 UPPER = 1 << 32

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from small_worlds import days_and_places, simulated_estimate
-from tacit._base.file_kinds import kind_of_file
+from tacit._base.reading import kind_of_file
 from tacit.domain import Domain, Gazetteer, PlaceAxis, TimeAxis
 from tacit.errors import SettingError
 from tacit.randomness import SeededRandomness

@@ -12,7 +12,7 @@ otherwise.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache, wraps
@@ -193,3 +193,13 @@ def _pattern(sentence: str) -> re.Pattern[str]:
     own, names = _PLACEHOLDER.split(sentence)[::2], _PLACEHOLDER.findall(sentence)
     words = [re.escape(part.replace("%%", "%")) for part in own]
     return re.compile("".join([words[0], *(f"(?P<{n}>.+){word}" for n, word in zip(names, words[1:], strict=True))]))
+
+
+def listed(words: Sequence[str]) -> str:
+    """Return words with commas, and an "and" before the last.
+
+    >>> listed(["points"]), listed(["time", "place"]), listed(["time", "place", "kind"])
+    ('points', 'time and place', 'time, place and kind')
+    """
+    *first, last = words
+    return gettext("%(first)s and %(last)s", first=", ".join(first), last=last) if first else last

@@ -21,7 +21,7 @@ from tacit.audit.views import Telling, as_numbers, finite, views_of_answers
 from tacit.errors import SettingError
 from tacit.mechanisms.local.randomizer import FrequencyOracle
 from tacit.randomness import Randomness, SecureRandomness
-from tacit.randomness.integers import integers_below
+from tacit.randomness.bernoulli import integers_below
 
 _REPORTS_AT_ONCE: Final = 1 << 18  # bounds memory; the size changes the time alone
 

@@ -36,10 +36,9 @@ from tacit.audit.views import (
     telling_counts,
     views_of,
 )
-from tacit.mechanisms.local.memo import DeviceMemo, FleetMemo
+from tacit.mechanisms.local.memo import DeviceMemo, FleetMemo, RepeatedRandomizer
 from tacit.mechanisms.local.memoized import LongitudinalRappor
 from tacit.mechanisms.local.randomizer import LocalRandomizer
-from tacit.mechanisms.local.repeated import RepeatedRandomizer
 from tacit.randomness import Randomness, SecureRandomness
 
 Fleet = Callable[[IntArray], NDArray[np.uint8]]

@@ -19,11 +19,11 @@ from tacit._base.arrays import BoolArray, FloatArray, IntArray
 from tacit.audit.games import View
 from tacit.mechanisms.local.hadamard import HadamardResponse
 from tacit.mechanisms.local.hashing import LocalHashing
+from tacit.mechanisms.local.memo import RepeatedRandomizer
 from tacit.mechanisms.local.memoized import LongitudinalRappor, bloom_positions
 from tacit.mechanisms.local.memoized_hashing import LongitudinalHashing
 from tacit.mechanisms.local.randomized_response import RandomizedResponse
 from tacit.mechanisms.local.randomizer import LocalRandomizer
-from tacit.mechanisms.local.repeated import RepeatedRandomizer
 from tacit.mechanisms.local.sampled_levels import SampledLevels
 from tacit.mechanisms.local.subset import SubsetSelection
 from tacit.mechanisms.local.unary import UnaryEncoding

@@ -25,9 +25,9 @@ from tacit.cli.options import (
 from tacit.cli.sources import description_of, domain_of, open_source, say_bad_rows
 from tacit.collection.choosing import choose_bound, price_bound
 from tacit.errors import SettingError
-from tacit.events.person_counts import PersonCounts
+from tacit.events.contribution_bound import PersonCounts
 from tacit.mechanisms.central.bound_choice import BoundChoice
-from tacit.privacy.budget import Budget
+from tacit.privacy.cost import Budget
 
 
 @takes(source=UserSourceOptions, domain=DomainOptions)

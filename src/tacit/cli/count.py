@@ -42,7 +42,7 @@ from tacit.events.badrows import check_loss
 from tacit.mechanisms.central.table import central_mechanism_of
 from tacit.pages import make_statement_page
 from tacit.postprocess.refinements import OF_A_CURATOR
-from tacit.privacy.budget import Budget
+from tacit.privacy.cost import Budget
 from tacit.release import Release
 from tacit.release.exports import key_for
 from tacit.release.versions import check_replaceable

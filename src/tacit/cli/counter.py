@@ -49,8 +49,7 @@ from tacit.mechanisms.continual.counter import check_startable
 from tacit.mechanisms.continual.starting import is_left_behind, release_name
 from tacit.pages import make_statement_page
 from tacit.postprocess.refinements import OF_A_COUNTER, refinement_named
-from tacit.privacy.budget import Budget
-from tacit.privacy.cost import Cost
+from tacit.privacy.cost import Budget, Cost
 from tacit.privacy.spend import Spend
 from tacit.privacy.unit import Unit
 from tacit.release import Release

@@ -10,8 +10,8 @@ from typing import Annotated, Final
 import numpy as np
 import typer
 
+from tacit._base.languages import listed
 from tacit._base.rounding import percent, whole
-from tacit._base.sentences import listed
 from tacit.cli import console
 from tacit.cli.forecast_options import KnowledgeOptions, Known, ModelOptions, ShowOptions, holiday_names, known_of
 from tacit.cli.key import read_release

@@ -34,7 +34,7 @@ from tacit.privacy.ledger import Ledger, Randomization, SpendEntry
 from tacit.release import Release
 from tacit.release.exports import check_ending, key_for
 from tacit.release.files import is_release
-from tacit.release.restating import restated
+from tacit.release.joining import restated
 
 app = new_group("ledger")
 DataSet = Annotated[str, typer.Argument(metavar="NAME", help="The name of a data set.")]

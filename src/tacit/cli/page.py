@@ -29,7 +29,7 @@ from tacit.counts.tally import ExactTally
 from tacit.errors import DataError
 from tacit.pages import make_page
 from tacit.release import Release
-from tacit.release.restating import stated_now
+from tacit.release.joining import stated_now
 
 
 @takes(reading=Panel("Outlines of places, and the true events of --laboratory", ReadingOptions))

@@ -9,8 +9,8 @@ from typing import Annotated, Final
 
 import typer
 
+from tacit._base.languages import listed
 from tacit._base.rounding import at_most, epsilon_at_most, percent_at_most, round_up, whole
-from tacit._base.sentences import listed
 from tacit._base.validation import check_one_of
 from tacit.cli import console
 from tacit.cli.options import DomainOptions, Force, Panel, UnitOptions, takes
@@ -34,7 +34,7 @@ from tacit.mechanisms.planner import (
     least_epsilon,
     least_events,
 )
-from tacit.mechanisms.planner.words import error_text, reached, verdict
+from tacit.mechanisms.planner.planning import error_text, reached, verdict
 from tacit.mechanisms.registry import MECHANISMS, level_oracles, mechanism_of
 from tacit.plan import Plan
 from tacit.release import PrivacyStatement

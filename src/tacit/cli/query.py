@@ -9,8 +9,8 @@ from typing import Annotated, Any, Final
 
 import typer
 
+from tacit._base.languages import listed
 from tacit._base.rounding import percent, whole
-from tacit._base.sentences import listed
 from tacit._base.validation import check_at_least
 from tacit.cli import console
 from tacit.cli.key import read_release

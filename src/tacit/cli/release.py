@@ -41,8 +41,8 @@ from tacit.postprocess.refinements import REFINEMENTS, refinement_named
 from tacit.release import Release, Rules
 from tacit.release.exports import check_ending, key_for
 from tacit.release.files import EXPORTED, is_release
+from tacit.release.joining import stated_now
 from tacit.release.release import BY_CHANCE, CHANCE, LEVEL, contradictions
-from tacit.release.restating import stated_now
 from tacit.release.rules import SUPPRESSED
 
 

@@ -14,8 +14,7 @@ from tacit.cli.ledger_file import LedgerFile, data_set_name, opened_ledger, say_
 from tacit.cli.options import AcceptLoss, DataSetName, SourceOptions, takes
 from tacit.cli.randomize import bins_between
 from tacit.cli.sources import open_source, say_bad_rows
-from tacit.client.intake import Intake
-from tacit.client.outbox import Outbox
+from tacit.client.outbox import Intake, Outbox
 from tacit.client.stations import Shipment
 from tacit.collection.randomizing import ReadEvents, is_interrupted, randomize_events
 from tacit.errors import AlreadyRandomized, FormatError, Remedy, SettingError

@@ -22,14 +22,12 @@ from numpy.typing import NDArray
 from tacit._base.files import alone, make_folders, write_whole
 from tacit._base.reading import parse_json, read_document, reading
 from tacit._base.validation import check_at_least
-from tacit.client.intake import Intake
-from tacit.client.outbox import Outbox, Sent
+from tacit.client.outbox import Intake, Outbox, Sent
 from tacit.collection.wire import MessageFormat
 from tacit.counts.provenance import check_plan
 from tacit.domain import TimeAxis
 from tacit.errors import BudgetExhausted, PlanError, SettingError
-from tacit.mechanisms.local.memo import DeviceMemo
-from tacit.mechanisms.local.repeated import RepeatedRandomizer
+from tacit.mechanisms.local.memo import DeviceMemo, RepeatedRandomizer
 from tacit.plan import Plan
 from tacit.privacy.device import remembers
 from tacit.randomness import Randomness, SecureRandomness

@@ -13,10 +13,10 @@ from tacit._base.rounding import epsilon_at_most, percent
 from tacit.collection.curating import digest_key, key_of, pay
 from tacit.errors import SettingError
 from tacit.events import DayDigest, Events
+from tacit.events.contribution_bound import PersonCounts
 from tacit.events.passes import Progress
-from tacit.events.person_counts import PersonCounts
 from tacit.mechanisms.central.bound_choice import BoundChoice
-from tacit.privacy.budget import Budget
+from tacit.privacy.cost import Budget
 from tacit.privacy.ledger import Ledger, Spend
 
 _SMALLEST_SHARE: Final = 1e-6  # 0.0001%; what is smaller, or as near to all, is said in words

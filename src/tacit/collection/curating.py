@@ -24,8 +24,7 @@ from tacit.mechanisms.central.table import central_mechanism_of
 from tacit.mechanisms.central.tree import LARGEST_TOTAL, check_counts, input_digest_of
 from tacit.mechanisms.continual.files import CounterFiles
 from tacit.plan import Plan
-from tacit.privacy.budget import Budget
-from tacit.privacy.cost import Cost
+from tacit.privacy.cost import Budget, Cost
 from tacit.privacy.ledger import Ledger, Spend
 from tacit.privacy.unit import Unit
 

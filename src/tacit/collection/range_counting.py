@@ -30,7 +30,7 @@ from tacit.counts.query import answer
 from tacit.counts.tally import ExactTally, Tally
 from tacit.domain import Domain, PlaceAxis, TimeAxis
 from tacit.errors import DataError, SettingError
-from tacit.events import selection
+from tacit.events import digest
 from tacit.mechanisms.central.table import central_mechanism_of, central_plan_for
 from tacit.mechanisms.central.tree import LARGEST_TOTAL, check_counts, input_digest_of
 from tacit.mechanisms.planner import choose
@@ -176,8 +176,8 @@ class _Series:
 
     def selection(self) -> dict[str, str]:
         """Return what the ledger compares runs by: the days; numbers are given for any place and kind."""
-        days = selection.of_time("", None, self.domain.time, None)
-        return {"rows": selection.ANY, "time": days, "place": selection.ANY, "kind": selection.ANY}
+        days = digest.of_time("", None, self.domain.time, None)
+        return {"rows": digest.ANY, "time": days, "place": digest.ANY, "kind": digest.ANY}
 
 
 def _whole(counts: Sequence[int] | NDArray[np.integer], n_dates: int) -> NDArray[np.int64]:

@@ -44,15 +44,14 @@ from tacit.counts.tally import Tally
 from tacit.domain import Domain, PlaceAxis, TimeAxis
 from tacit.domain.step import When
 from tacit.errors import DataError, SettingError
-from tacit.events import BadRowSummary, ContributionBound, selection
+from tacit.events import BadRowSummary, ContributionBound, digest
 from tacit.events.contribution_bound import BoundedCount, PersonHash
 from tacit.events.counts import CountKeeper
 from tacit.events.interpret import EventBatch
 from tacit.mechanisms.continual import Counter, CounterFiles, History, start_counter
 from tacit.mechanisms.continual.contributions import Contributions
 from tacit.mechanisms.registry import mechanism_of, plan_for
-from tacit.privacy.budget import Budget
-from tacit.privacy.cost import Cost
+from tacit.privacy.cost import Budget, Cost
 from tacit.privacy.ledger import Ledger, Spend
 from tacit.privacy.unit import Unit
 from tacit.randomness import Randomness, SecureRandomness, SeededRandomness
@@ -242,8 +241,8 @@ class LocalRanges:
                 epsilon=self.plan.epsilon,
                 days=days_of(axis, {}),
                 n_events=0,  # so far
-                selection=dict.fromkeys(("rows", "place", "kind"), selection.ANY)
-                | {"time": selection.of_time("", None, axis, None)},
+                selection=dict.fromkeys(("rows", "place", "kind"), digest.ANY)
+                | {"time": digest.of_time("", None, axis, None)},
                 zone=zone,
             )
             prior, heads = entry.prior_epsilon, (ledger.head,)

@@ -26,7 +26,7 @@ from pyspark.sql import SparkSession
 from tacit.collection.wire.cell_counts import BLOCK_REPORTS, CellCounts, block_keys, blocks_of, draw_reports
 from tacit.collection.wire.randomizing_writer import gathered
 from tacit.collection.wire.spool import report_keys, sorting_order
-from tacit.engines.failures import speaking
+from tacit.engines.session import speaking
 from tacit.mechanisms.local.randomizer import LocalRandomizer
 from tacit.randomness.source import KeyedRandomness
 

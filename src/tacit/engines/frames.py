@@ -12,7 +12,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from tacit.engines.failures import speaking
+from tacit.engines.session import speaking
 from tacit.engines.tasks import FrameTables, LineTables, Tables
 from tacit.errors import SettingError
 from tacit.events import ReadOptions

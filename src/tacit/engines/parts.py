@@ -27,7 +27,7 @@ from tacit.collection.wire.randomizing_writer import Progress
 from tacit.collection.wire.reports import ReportFile, checksum_of, finish, write_sorted
 from tacit.counts.provenance import Provenance
 from tacit.engines.drawing import Drawing, Order, orders_of, waves
-from tacit.engines.failures import speaking
+from tacit.engines.session import speaking
 from tacit.errors import DataError, Remedy, SettingError
 from tacit.mechanisms.local.randomizer import LocalRandomizer
 

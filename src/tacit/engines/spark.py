@@ -23,11 +23,10 @@ from tacit.collection.wire.cell_counts import CellCounts
 from tacit.collection.wire.randomizing_writer import OneFile, Output
 from tacit.domain import Domain
 from tacit.engines.drawing import Drawing
-from tacit.engines.failures import speaking
 from tacit.engines.frames import FrameSource, SparkSource
-from tacit.engines.merging import results_of
 from tacit.engines.parts import Parts
-from tacit.engines.tasks import PERSON_SCHEMA, SCHEMA, count_persons, send_persons, take_rows
+from tacit.engines.session import speaking
+from tacit.engines.tasks import PERSON_SCHEMA, SCHEMA, count_persons, results_of, send_persons, take_rows
 from tacit.events import EventColumns, Events, ReadOptions, open_events
 from tacit.events.contribution_bound import BoundedCount
 from tacit.events.counts import CountKeeper

@@ -27,9 +27,9 @@ from tacit._base.files import check_writable, write_new, write_whole
 from tacit.collection.wire import ReportFile
 from tacit.counts.provenance import Provenance, check_plan
 from tacit.counts.tally import Tally
-from tacit.engines.failures import speaking
 from tacit.engines.frames import literal
 from tacit.engines.parts import SUFFIX
+from tacit.engines.session import speaking
 from tacit.engines.tallying import tally
 from tacit.errors import FormatError, SettingError, TacitError
 from tacit.mechanisms.registry import mechanism_of

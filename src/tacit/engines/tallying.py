@@ -19,7 +19,7 @@ from tacit.collection.poisoning import Run, runs_of
 from tacit.collection.tallying import called_damaged_first, open_reports
 from tacit.collection.wire import ReportFile
 from tacit.counts.tally import Tally
-from tacit.engines.failures import speaking
+from tacit.engines.session import speaking
 from tacit.engines.tasks import SCHEMA, Batches, packed, unpacked
 from tacit.errors import FormatError, TacitError
 from tacit.mechanisms.local.randomizer import LocalRandomizer

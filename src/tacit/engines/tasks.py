@@ -3,6 +3,10 @@
 A task may run twice, at the same time or after it failed. It draws nothing of its own and writes nothing down: it is a
 function of its rows, and gives one row of bytes to whoever asked. What is refused on purpose is given back
 like a result, so that it is not tried again and its sentence is not lost in a stack trace.
+
+Results are added up in the cluster: few come to the driver, however many partitions the rows have. They have the
+numbers of their parts, and those of neighbouring parts are added: row numbers grow along the way. The driver gets at
+most :data:`FAN_IN` of them, each no larger than the cells that hold events.
 """
 
 from __future__ import annotations
@@ -12,6 +16,8 @@ import pickle
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
+from functools import partial, reduce
+from operator import add, itemgetter
 from typing import Any, Final
 
 import numpy as np
@@ -19,6 +25,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 from pyspark import TaskContext
+from pyspark.sql import DataFrame
 
 from tacit.domain import Domain
 from tacit.errors import TacitError, UnreadableFile
@@ -216,3 +223,55 @@ def _row(part: int, result: object) -> pa.RecordBatch:
 def _person_row(part: int, result: object) -> pa.RecordBatch:
     nothing = [pa.nulls(1, pa.int64())] * 3
     return pa.record_batch([pa.array([part]), pa.array([packed(result)], pa.binary()), *nothing], names=_PERSON_NAMES)
+
+
+FAN_IN: Final = 16
+"""Results that one task, or the driver, adds up. Halved, a third more rounds where there are thousands of partitions;
+doubled, twice the memory of the driver and of a task, which hold so many results at a time."""
+
+Numbered = tuple[int, bytes]
+
+
+def results_of(frame: DataFrame, shared: Mapping[str, object], *, n_rounds: int = 0) -> list[tuple[int, Any]]:
+    """Return the results that a frame of parts and payloads holds, by their numbers; a refusal among them is raised.
+
+    Results with negative numbers are a sequence of their own, -1 its first. ``n_rounds`` are made in any case.
+    """
+    rows: Any = frame.rdd
+    n_left = rows.getNumPartitions()
+    while n_left > FAN_IN or n_rounds > 0:
+        n_left, n_rounds = -(-n_left // FAN_IN), n_rounds - 1
+        rows = rows.map(_grouped).partitionBy(n_left, int).mapPartitions(partial(merge, shared=dict(shared)))
+    found = sorted(((int(part), payload) for part, payload in rows.collect()), key=itemgetter(0))
+    return [(part, unpacked(bytes(payload), shared)) for part, payload in found]
+
+
+def _grouped(row: Any) -> tuple[int, Numbered]:
+    """The group of a result among neighbours, and the result."""
+    part, payload = row
+    return group_of(int(part)), (int(part), bytes(payload))
+
+
+def group_of(part: int) -> int:
+    """Return the group of a part; negative parts are in groups of their own, counted from -1 downwards.
+
+    >>> [group_of(part) for part in (0, 15, 16, -1, -16, -17)]
+    [0, 0, 1, -1, -1, -2]
+    """
+    return part // FAN_IN if part >= 0 else -1 - (-1 - part) // FAN_IN
+
+
+def merge(rows: Iterable[tuple[int, Numbered]], *, shared: Mapping[str, object]) -> Iterator[Numbered]:
+    """Add the results of each group up in the order of their parts; runs on the executors."""
+    groups: dict[int, list[Numbered]] = {}
+    for group, one in rows:
+        groups.setdefault(group, []).append(one)
+    for group, some in groups.items():
+        # from -1 downwards, or from 0 upwards
+        some.sort(key=lambda one: one[0] if one[0] >= 0 else -one[0])
+        try:
+            result: object = reduce(add, (unpacked(payload, shared) for _, payload in some))
+        except TacitError as refusal:
+            result = refusal
+        some.clear()
+        yield group, packed(result)

@@ -1,25 +1,38 @@
-"""Digests by which the same events are known again, in another file, format or row order.
+"""Digests by which a ledger knows the same events again, and which rows a run of reports counts.
 
-Each event is mixed with a secret key into two 64-bit words; a day's digest is the sum of the words of its events.
-Sums forget the order, and a row that counts three events adds what three rows would. Places enter by their name,
-so that the order of the cells does not matter either. Kinds do not enter: the same events are known with and without
-them. The mix is fast, not a cipher: the key makes the digests of
-different ledgers differ, and whoever has it can test a guess of a day's events. Guard both like the events.
+**Of events** (:class:`DayDigest`), the same in another file, format or row order. Each event is mixed with a secret
+key into two 64-bit words; a day's digest is the sum of the words of its events. Sums forget the order, and a row that
+counts three events adds what three rows would. Places enter by their name, so that the order of the cells does not
+matter either. Kinds do not enter: the same events are known with and without them. The mix is fast, not a cipher: the
+key makes the digests of different ledgers differ, and whoever has it can test a guess of a day's events. Guard both
+like the events.
+
+**Of the public settings that decide which rows are counted.** A row sends a report if it can be read, if conditions
+keep it, and if its time, its place and (where kinds are counted) its kind are among those that are counted. Each of
+these four is decided by other columns, so that each has a digest of its own: equal digests mean that the same rows are
+counted, whatever they hold. The ledger compares them (:mod:`tacit.privacy.following`). No row has a say in them. Two
+settings that count the same rows may have different digests, never the reverse. A coarser level of the same table is
+such a case only in part: it knows the names of its own cells too, and towns of one name in one cell. Where events of
+any place or kind are counted, elsewhere or as other, lists and levels decide nothing.
 """
 
 from __future__ import annotations
 
+import codecs
 import hashlib
+import json
 from copy import copy
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit._base.mixing import Words, mix
-from tacit.domain import Domain
+from tacit._base.arrays import Words, mix
+from tacit.domain import Domain, NamedAxis, TimeAxis
+from tacit.domain.names import fold_name
 from tacit.errors import SettingError
 from tacit.events.interpret import EventBatch
+from tacit.events.mapping import EventColumns, ReadOptions, fold_column
 
 _MIN_KEY_BYTES: Final = 16  # 128 bits, which nobody guesses
 _DAY: Final = 86_400  # seconds
@@ -121,3 +134,48 @@ class DayDigest:
 def _words(key: bytes, what: bytes, count: int) -> Words:
     digest = hashlib.blake2b(what, key=hashlib.sha256(key).digest(), digest_size=8 * count).digest()
     return np.frombuffer(digest, ">u8").astype(np.uint64)
+
+
+ANY: Final = "any"
+"""Stands for a digest where every row is counted."""
+_RULES: Final = 1
+"""To be raised whenever dates, names or numbers are read otherwise: the same settings then count other rows."""
+
+
+def of_rows(columns: EventColumns, options: ReadOptions, query: str) -> str:
+    """Return the digest of what decides whether a row is read at all, and how many events it stands for."""
+    conditions = {(fold_column(one.column), one.value, one.is_equal) for one in columns.conditions}
+    text = [options.separator, options.quote, options.fields_span_lines]
+    encoding = None if options.encoding is None else codecs.lookup(options.encoding).name
+    counted = None if columns.count is None else [fold_column(columns.count), options.decimal]
+    return _digest(sorted(conditions), encoding, text, counted, query)
+
+
+def of_time(column: str, date_format: str | None, axis: TimeAxis, only: slice | None) -> str:
+    """Return the digest of the times that are counted: a span on the clock of an axis."""
+    return _digest(fold_column(column), date_format, axis.zone, *axis.span(only))
+
+
+def of_place(columns: EventColumns, options: ReadOptions, axis: NamedAxis, polygons: str) -> str:
+    """Return the digest of the places that are counted; ``polygons`` is that of the areas in which points count."""
+    if axis.has_elsewhere or axis.is_all:
+        return ANY
+    named = (columns.place, columns.location, columns.latitude, columns.longitude)
+    points = [options.decimal, options.crs, polygons] if columns.has_coordinates else []
+    return _digest([None if name is None else fold_column(name) for name in named], points, *_names(axis))
+
+
+def of_kind(column: str | None, axis: NamedAxis | None) -> str:
+    """Return the digest of the kinds that are counted; without kinds all are."""
+    return ANY if axis is None or column is None or axis.has_elsewhere else _digest(fold_column(column), *_names(axis))
+
+
+def _names(axis: NamedAxis) -> tuple[Any, ...]:
+    """Return what decides which names an axis knows: a table, its level and cells; or a list of names."""
+    if axis.table is None:
+        return (sorted(map(fold_name, axis.cells)),)
+    return axis.table.sha256, axis.level, sorted(axis.cells)
+
+
+def _digest(*settings: Any) -> str:
+    return hashlib.sha256(json.dumps([_RULES, *settings]).encode()).hexdigest()

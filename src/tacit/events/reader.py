@@ -10,17 +10,16 @@ from typing import Any, cast
 
 from tacit.domain import Domain
 from tacit.errors import DataError, NotDescribed, Remedy, SettingError
-from tacit.events import selection
+from tacit.events import digest
 from tacit.events.badrows import BadRowFile, BadRowSummary, check_list, refuse_bad_rows, write_list
 from tacit.events.columns import is_text
-from tacit.events.contribution_bound import BoundedCount, Contributed, ContributionBound
+from tacit.events.contribution_bound import BoundedCount, Contributed, ContributionBound, PersonCounter, PersonCounts
 from tacit.events.counts import CountKeeper, EventCounts, TableWatcher
 from tacit.events.dates import DateForm, holds_dates, parse_date_format
 from tacit.events.digest import DayDigest
 from tacit.events.interpret import EventBatch, Interpreted, Interpreter
 from tacit.events.mapping import EventColumns, ReadOptions, find_column, fold_column, looks_like_data, wanted_columns
 from tacit.events.passes import Added, Engine, Pass, Progress, Reading, RowAccount, TableReader
-from tacit.events.person_counts import PersonCounter, PersonCounts
 from tacit.events.places import PointLocator, Polygons
 from tacit.events.sources import Source, SqlQuery, open_source
 
@@ -181,10 +180,10 @@ class Events:
         """Return digests of the public settings that decide which rows :meth:`batches` gives, for a ledger."""
         columns, options, domain = self.columns, self.options, self.domain
         return {
-            "rows": selection.of_rows(columns, options, self._query),
-            "time": selection.of_time(columns.time, options.date_format, domain.time, only),
-            "place": selection.of_place(columns, options, domain.place, self._polygons),
-            "kind": selection.of_kind(columns.kind, domain.kind),
+            "rows": digest.of_rows(columns, options, self._query),
+            "time": digest.of_time(columns.time, options.date_format, domain.time, only),
+            "place": digest.of_place(columns, options, domain.place, self._polygons),
+            "kind": digest.of_kind(columns.kind, domain.kind),
         }
 
     def batches(

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from tacit._base.extras import require
-from tacit._base.file_kinds import another_kind
 from tacit._base.files import write_whole
+from tacit._base.reading import another_kind
 from tacit._base.validation import check_one_of
 from tacit.domain.zone import zone_info
 from tacit.errors import FormatError, Remedy, SettingError, TacitError

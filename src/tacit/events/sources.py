@@ -13,7 +13,7 @@ from typing import Any, Final, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit._base.file_kinds import kind_of_file
+from tacit._base.reading import kind_of_file
 from tacit.errors import SettingError, UnreadableFile
 from tacit.events.badrows import Reason
 from tacit.events.mapping import ReadOptions

@@ -7,9 +7,8 @@ from typing import Final
 
 import numpy as np
 
-from tacit._base.languages import gettext, message, ngettext, retold
+from tacit._base.languages import gettext, listed, message, ngettext, retold
 from tacit._base.rounding import at_most, epsilon_at_most, percent
-from tacit._base.sentences import listed
 from tacit.pages.figures import Counts, Errors
 from tacit.pages.figures.counts import hidden_word
 from tacit.pages.selection import Selection, View

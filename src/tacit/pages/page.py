@@ -16,6 +16,7 @@ from tacit._base.languages import (
     figures,
     gettext,
     in_its_language,
+    listed,
     message,
     ngettext,
     retold,
@@ -25,7 +26,6 @@ from tacit._base.languages import (
     translated_by_number,
 )
 from tacit._base.rounding import at_most, epsilon_at_most, percent, percent_at_most
-from tacit._base.sentences import listed
 from tacit.counts.tally import ExactTally
 from tacit.errors import SettingError
 from tacit.events.places import Polygons

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 from tacit._base.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from tacit.postprocess.clipping import clip, clip_and_rescale, norm_cut
-    from tacit.postprocess.norm_sub import project
+    from tacit.postprocess.clipping import clip, clip_and_rescale, norm_cut, project
     from tacit.postprocess.smoothing import filtered, smooth
 
 __all__ = ["clip", "clip_and_rescale", "filtered", "norm_cut", "project", "smooth"]
@@ -21,7 +20,7 @@ __getattr__, __dir__ = lazy_names(
         "clip_and_rescale": "tacit.postprocess.clipping",
         "filtered": "tacit.postprocess.smoothing",
         "norm_cut": "tacit.postprocess.clipping",
-        "project": "tacit.postprocess.norm_sub",
+        "project": "tacit.postprocess.clipping",
         "smooth": "tacit.postprocess.smoothing",
     },
 )

@@ -24,7 +24,7 @@ from tacit.counts.noise import NoStatedNoise
 from tacit.counts.norm_sub import norm_sub
 from tacit.counts.oracle_distributions import SupportDistribution
 from tacit.errors import SettingError
-from tacit.postprocess.norm_sub import cells_of_rows, rows_with_totals
+from tacit.postprocess.clipping import cells_of_rows, rows_with_totals
 
 LIKELY_UNDER_NORMAL_NOISE: Final = stored("maximum likelihood of the supports, their noise taken for normal")
 LIKELY_TABLES: Final = stored("maximum likelihood of the tables, their noise taken for normal")

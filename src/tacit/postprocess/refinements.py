@@ -17,9 +17,8 @@ from tacit._base.languages import message
 from tacit.counts.estimate import Estimate
 from tacit.domain import TimeAxis
 from tacit.errors import SettingError
-from tacit.postprocess.clipping import clip, clip_and_rescale, norm_cut
+from tacit.postprocess.clipping import clip, clip_and_rescale, norm_cut, project
 from tacit.postprocess.coherence import add_up
-from tacit.postprocess.norm_sub import project
 from tacit.postprocess.normal_likelihood import maximize_normal_likelihood
 from tacit.postprocess.shrinkage import shrink
 

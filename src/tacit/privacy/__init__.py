@@ -11,8 +11,7 @@ from tacit._base.lazy import lazy_names
 
 if TYPE_CHECKING:
     from tacit.privacy.accounting import Releases, compose
-    from tacit.privacy.budget import Budget
-    from tacit.privacy.cost import Cost
+    from tacit.privacy.cost import Budget, Cost
     from tacit.privacy.ledger import Ledger
     from tacit.privacy.shuffling import shuffled
     from tacit.privacy.unit import Unit
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["Budget", "Cost", "Ledger", "Releases", "Unit", "compose", "shuffled"]
 
 _HOMES: Final = {
-    "Budget": "tacit.privacy.budget",
+    "Budget": "tacit.privacy.cost",
     "Cost": "tacit.privacy.cost",
     "Ledger": "tacit.privacy.ledger",
     "Releases": "tacit.privacy.accounting",

@@ -28,7 +28,7 @@ from tacit.privacy.guarantee import COORDINATES
 from tacit.privacy.unit import Unit
 
 SELECTION: Final = ("rows", *COORDINATES)
-"""The parts of what decides whether a row sends a report (:mod:`tacit.events.selection`)."""
+"""The parts of what decides whether a row sends a report (:mod:`tacit.events.digest`)."""
 
 
 class Refusal(Enum):

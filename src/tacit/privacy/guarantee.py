@@ -15,9 +15,8 @@ from fractions import Fraction
 from itertools import combinations
 from typing import Any, Final
 
-from tacit._base.languages import figures, gettext, message
+from tacit._base.languages import figures, gettext, listed, message
 from tacit._base.rounding import epsilon_at_most, float_above
-from tacit._base.sentences import listed
 from tacit.errors import FormatError, SettingError
 from tacit.privacy.cost import Cost
 from tacit.privacy.questions import (
@@ -30,8 +29,7 @@ from tacit.privacy.questions import (
     times,
     window_asked,
 )
-from tacit.privacy.unit import Unit
-from tacit.privacy.windows import WHOLE, Overlap, Span, overlaps_of
+from tacit.privacy.unit import WHOLE, Overlap, Span, Unit, overlaps_of
 
 COORDINATES: Final = (message("time"), message("place"), message("kind"))
 USUAL_DELTA: Final = 1e-6

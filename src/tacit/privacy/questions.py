@@ -22,8 +22,7 @@ from functools import lru_cache
 from typing import Final
 
 from tacit.errors import SettingError
-from tacit.privacy.unit import Unit
-from tacit.privacy.windows import WHOLE, WINDOWS, Overlap, Window
+from tacit.privacy.unit import WHOLE, WINDOWS, Overlap, Unit, Window
 
 PRESENCE, REPLACEMENT, NOTHING = "presence", "replacement", "nothing"
 

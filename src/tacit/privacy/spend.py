@@ -9,8 +9,7 @@ from typing import Final, Protocol
 from tacit.errors import SettingError
 from tacit.privacy.cost import Cost
 from tacit.privacy.guarantee import Guarantee
-from tacit.privacy.unit import Unit
-from tacit.privacy.windows import Span
+from tacit.privacy.unit import Span, Unit
 from tacit.randomness.source import Randomness, SeededRandomness
 
 _SEAL: Final = object()

@@ -9,7 +9,7 @@ from typing import Final
 
 import numpy as np
 
-from tacit._base.sentences import listed
+from tacit._base.languages import listed
 from tacit.counts.provenance import Provenance
 from tacit.domain import Domain
 from tacit.errors import TacitError

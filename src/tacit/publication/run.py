@@ -17,7 +17,7 @@ from tacit.events.badrows import check_loss
 from tacit.events.passes import Progress
 from tacit.mechanisms.planner import CURATOR, Wanted
 from tacit.plan import Plan
-from tacit.privacy.budget import Budget
+from tacit.privacy.cost import Budget
 from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.ledger import Ledger
 from tacit.publication.agreement import Agreement

@@ -21,8 +21,8 @@ from tacit.plan import Plan
 from tacit.publication.agreement import Agreement
 from tacit.publication.publication import Publication
 from tacit.release import Release, join
+from tacit.release.joining import stated_now
 from tacit.release.release import PUBLISHED
-from tacit.release.restating import stated_now
 from tacit.release.signing import SigningKey, signer_of
 
 _OWN: Final = re.compile(r"(plan(-.+)?\.toml|(counts|reports)-.+\.(parquet|reports)|\..*)")

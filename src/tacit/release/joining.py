@@ -1,10 +1,11 @@
-"""Releases of neighbouring periods as one release: next month's counts continue this month's."""
+"""Releases as they stand later: joined with those of neighbouring periods, and with the statement that holds now."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
+from pathlib import Path
 from typing import Final
 
 import numpy as np
@@ -16,7 +17,8 @@ from tacit.domain import Domain
 from tacit.errors import SettingError
 from tacit.plan import Plan
 from tacit.privacy.guarantee import Guarantee
-from tacit.privacy.windows import window_of
+from tacit.privacy.ledger import Ledger, default_ledger
+from tacit.privacy.unit import window_of
 from tacit.release.release import Release
 from tacit.release.rules import NO_RULES
 
@@ -118,3 +120,31 @@ def _check_neighbours(before: Release, after: Release) -> None:
             f"a person is protected in {what}, and both releases have days of one such time: for a person their costs "
             "add up. Publish them apart, or end a release with the window."
         )
+
+
+def stated_now(release: Release, ledger: Path | None) -> Release:
+    """Return the release with the statement that holds now, where the ledger that paid for it is at hand.
+
+    Whoever reads what others published has no ledger of it, and keeps the statement as it was made.
+    """
+    heads, path = release.unbiased.provenance.ledger_heads, ledger or default_ledger()
+    # a release of a counter's history is stated by what makes it, under the counter's own name; a joined one by parts
+    if not heads or not path.exists() or release.plan.mechanism in ("counter", JOINED):
+        return release
+    book = Ledger(path)
+    if not any(book.holds([head]) for head in heads):
+        return release
+    made = restated(release, book)
+    return release if made.statement == release.statement else made
+
+
+def restated(release: Release, book: Ledger, data_set: str | None = None) -> Release:
+    """Return the release with the statement that holds now, and the head of the ledger that says so beside its own.
+
+    Reports may come from several ledgers. What others knew of their events when the reports were made still counts.
+    """
+    label = release.unbiased.provenance
+    prior = book.others(release.plan.fingerprint, data_set, heads=label.ledger_heads)
+    if not book.holds(label.ledger_heads):
+        prior = Guarantee.parallel([label.prior, prior])
+    return release.restated(prior, ledger_heads=tuple(sorted({*label.ledger_heads, *book.heads})))

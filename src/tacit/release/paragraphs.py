@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from tacit._base.languages import figures, gettext, message
+from tacit._base.languages import figures, gettext, listed, message
 from tacit._base.rounding import at_most, epsilon_at_most, percent_at_most
-from tacit._base.sentences import listed
 from tacit.privacy.guarantee import COORDINATES
 from tacit.privacy.questions import PERSON_DAY, PRESENCE, REPLACEMENT, person_in, window_asked
 from tacit.privacy.unit import Unit

@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from dataclasses import MISSING, asdict, dataclass, replace
 from typing import Any, Final
 
-from tacit._base.languages import ENGLISH, gettext, message, retold, speaking
-from tacit._base.sentences import listed
+from tacit._base.languages import ENGLISH, gettext, listed, message, retold, speaking
 from tacit.counts.provenance import Provenance
 from tacit.errors import FormatError
 from tacit.plan import CENTRAL, Plan
@@ -17,8 +16,7 @@ from tacit.privacy.device import DeviceFigures
 from tacit.privacy.epsilon import largest_belief, largest_rho
 from tacit.privacy.guarantee import USUAL_DELTA, Guarantee, added_or_removed
 from tacit.privacy.questions import NOTHING, PRESENCE, REPLACEMENT, person_in
-from tacit.privacy.unit import Unit
-from tacit.privacy.windows import Span
+from tacit.privacy.unit import Span, Unit
 from tacit.release.paragraphs import central_paragraphs, local_paragraphs
 from tacit.release.rules import NO_RULES, Rules
 from tacit.release.versions import FIRST, Version

@@ -27,7 +27,7 @@ from tacit._base.validation import check_one_of
 from tacit.counts.estimate import Estimate
 from tacit.errors import Remedy, SettingError
 from tacit.postprocess import clip, project
-from tacit.postprocess.norm_sub import cells_of_rows, rows_with_totals
+from tacit.postprocess.clipping import cells_of_rows, rows_with_totals
 from tacit.randomness import Randomness, SecureRandomness, SeededRandomness
 from tacit.release.exports import privacy_of
 from tacit.release.release import Release, labels

@@ -25,7 +25,7 @@ from tacit.counts.tally import Tally
 from tacit.domain import Domain, PlaceAxis, TimeAxis
 from tacit.errors import DamagedMessage, FormatError, PlanMismatch, SettingError
 from tacit.mechanisms.local.memo import DeviceMemo
-from tacit.mechanisms.planner.repeated import plan_for_devices
+from tacit.mechanisms.planner.oracles import plan_for_devices
 from tacit.mechanisms.registry import MECHANISMS, mechanism_of, plan_for
 from tacit.privacy.cost import Cost
 from tacit.privacy.guarantee import Guarantee

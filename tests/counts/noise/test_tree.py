@@ -14,7 +14,7 @@ from scipy import stats
 from statistical import assert_share
 from tacit.counts.node_distributions import DiscreteGaussian, DiscreteLaplace
 from tacit.counts.noise import LinearMap, TreeNoise
-from tacit.counts.noise.variance_gamma import quantile_factors
+from tacit.counts.noise.quantiles import quantile_factors
 from tacit.domain import Grouping, Hierarchy
 from tacit.errors import FormatError, SettingError
 from tacit.release.files import noise_from_dict

@@ -7,7 +7,7 @@ import pytest
 
 from tacit.domain import Gazetteer, KindAxis, PlaceAxis
 from tacit.events.datasets import doubs
-from tacit.events.datasets.doubs import kinds
+from tacit.events.datasets.doubs import rows
 
 AXIS = KindAxis.from_gazetteer(Gazetteer.builtin("doubs", of="kinds"))
 
@@ -23,9 +23,9 @@ def share(kind: np.ndarray, name: str, where: np.ndarray) -> float:
 
 
 def test_every_kind_of_the_table_has_a_share_and_no_other() -> None:
-    assert AXIS.cells == kinds.KINDS
-    assert np.sum(list(kinds.SHARES.values()), axis=0).tolist() == [100, 100]
-    assert (kinds.weights() >= 0).all()
+    assert AXIS.cells == rows.KINDS
+    assert np.sum(list(rows.SHARES.values()), axis=0).tolist() == [100, 100]
+    assert (rows.weights() >= 0).all()
 
 
 @pytest.mark.slow

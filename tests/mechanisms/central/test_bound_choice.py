@@ -13,8 +13,7 @@ from tacit.mechanisms.central.bound_choice import BoundChoice
 from tacit.privacy.cost import Cost
 from tacit.privacy.unit import Unit
 from tacit.randomness import SeededRandomness
-from tacit.randomness.choice import cumulative
-from tacit.randomness.inversion import exp_minus
+from tacit.randomness.inversion import cumulative, exp_minus
 
 BITS = 160
 WORLDS = [world for n in range(5) for world in combinations_with_replacement(range(1, 5), n)]

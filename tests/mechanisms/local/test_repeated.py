@@ -22,10 +22,9 @@ from tacit.counts.provenance import Provenance
 from tacit.counts.tally import Tally
 from tacit.errors import FormatError, SettingError
 from tacit.mechanisms.local.hashing import LocalHashing
-from tacit.mechanisms.local.memo import DeviceMemo, FleetMemo
+from tacit.mechanisms.local.memo import DeviceMemo, FleetMemo, RepeatedRandomizer
 from tacit.mechanisms.local.memoized import LongitudinalRappor
 from tacit.mechanisms.local.memoized_hashing import LongitudinalHashing
-from tacit.mechanisms.local.repeated import RepeatedRandomizer
 from tacit.mechanisms.local.unary import UnaryEncoding
 from tacit.mechanisms.registry import mechanism_of, plan_for
 from tacit.privacy.epsilon import log_of_ratio

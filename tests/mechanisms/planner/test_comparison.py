@@ -9,7 +9,7 @@ import pytest
 
 from tacit.errors import SettingError
 from tacit.mechanisms.planner import CURATOR, TIE, Question, Situation, compare
-from tacit.mechanisms.planner.words import choice_words, error_text, verdict
+from tacit.mechanisms.planner.planning import choice_words, error_text, verdict
 from tacit.privacy import shuffled
 from tacit.privacy.unit import Unit
 

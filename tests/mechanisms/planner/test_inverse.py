@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tacit.errors import SettingError
 from tacit.mechanisms.planner import CURATOR, NOBODY, Question, Situation, Target, compare, least_epsilon, least_events
 from tacit.mechanisms.planner.inverse import SMALLEST_EPSILON, excess, nearest
-from tacit.mechanisms.planner.words import reached
+from tacit.mechanisms.planner.planning import reached
 
 LIBRARY = Situation(n_bins=100, n_events=100_000.0, trust=CURATOR, epsilon=1.0)
 DEVICES = replace(LIBRARY, trust=NOBODY)

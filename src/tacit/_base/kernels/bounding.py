@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from tacit._base.kernels.bounding_plain import CELL_SHIFT, CELL_STEP, UNITS
 from tacit._base.kernels.compiling import compiled
 
-# of SplitMix64, as in tacit._base.mixing
+# of SplitMix64, as in tacit._base.arrays
 _FIRST, _SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 _27, _30, _31, _64 = (np.uint64(number) for number in (27, 30, 31, 64))
 _BUCKET_BITS = 3  # eight to sixteen rows a bucket, for hashes are uniform; half or twice as many take a tenth longer

@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit._base.mixing import mix
+from tacit._base.arrays import mix
 
 CELL_SHIFT: Final = np.uint64(32)  # the upper half of a word holds the cell
 UNITS: Final = np.uint64(2**32 - 1)  # the lower half holds the number of events

@@ -12,7 +12,7 @@ from tacit._base.arrays import FloatArray
 from tacit._base.fields import shape_of
 from tacit._base.validation import check_share
 from tacit.counts.continual_noise import ContinualNoise, continual_noise_from_dict
-from tacit.counts.noise.variance_gamma import VarianceGammaNoise, non_negative
+from tacit.counts.noise.quantiles import VarianceGammaNoise, non_negative
 from tacit.domain import Grouping
 from tacit.errors import SettingError
 

@@ -13,7 +13,7 @@ import numpy as np
 from tacit._base.arrays import FloatArray
 from tacit._base.validation import check_share
 from tacit.counts.noise.model import Noise
-from tacit.counts.noise.variance_gamma import VarianceGammaNoise
+from tacit.counts.noise.quantiles import VarianceGammaNoise
 from tacit.domain import Grouping
 from tacit.errors import SettingError
 

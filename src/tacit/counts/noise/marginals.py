@@ -21,7 +21,7 @@ from tacit._base.fields import sizes_of
 from tacit._base.validation import check_share
 from tacit.counts.node_distributions import NodeDistribution, node_distribution_from_dict
 from tacit.counts.noise.model import Noise
-from tacit.counts.noise.variance_gamma import VarianceGammaNoise, non_negative
+from tacit.counts.noise.quantiles import VarianceGammaNoise, non_negative
 from tacit.counts.table_least_squares import TableFusion
 from tacit.domain import Grouping
 from tacit.domain.layout import Sizes, listed

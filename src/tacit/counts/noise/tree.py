@@ -25,7 +25,7 @@ from tacit._base.validation import check_one_of, check_share
 from tacit.counts.estimate import LEAST_SQUARES, Estimate
 from tacit.counts.node_distributions import NodeDistribution, node_distribution_from_dict
 from tacit.counts.noise.model import FusedTrees, Noise
-from tacit.counts.noise.variance_gamma import VarianceGammaNoise, non_negative
+from tacit.counts.noise.quantiles import VarianceGammaNoise, non_negative
 from tacit.counts.provenance import Provenance
 from tacit.counts.tree_least_squares import TreeFusion
 from tacit.domain import Domain, Grouping

@@ -21,7 +21,7 @@ from tacit.errors import SettingError
 from tacit.privacy.cost import Cost
 from tacit.privacy.epsilon import check_epsilon
 from tacit.privacy.unit import Unit
-from tacit.randomness.choice import draw_choice
+from tacit.randomness.inversion import draw_choice
 from tacit.randomness.source import Randomness
 
 

@@ -21,7 +21,7 @@ from tacit.domain import Domain
 from tacit.errors import Remedy, SettingError
 from tacit.mechanisms.continual.counter import Counter, Stream, check_startable
 from tacit.mechanisms.continual.files import CounterFiles
-from tacit.privacy.budget import Budget
+from tacit.privacy.cost import Budget
 from tacit.privacy.ledger import Spend, SpendEntry
 from tacit.privacy.unit import Unit
 

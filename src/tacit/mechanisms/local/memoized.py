@@ -63,8 +63,8 @@ from tacit.counts.oracle_distributions import LongitudinalDistribution, UnaryDis
 from tacit.counts.tally import Tally
 from tacit.domain import Domain
 from tacit.errors import FormatError, SettingError
+from tacit.mechanisms.local.memo import Remembering, check_epsilons
 from tacit.mechanisms.local.randomizer import checked_cells, estimate_supports
-from tacit.mechanisms.local.repeated import Remembering, check_epsilons
 from tacit.plan import Plan
 from tacit.privacy.device import DeviceLoss
 from tacit.privacy.epsilon import LARGEST_EPSILON, check_epsilon, logistic_threshold

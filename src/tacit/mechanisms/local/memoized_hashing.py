@@ -38,8 +38,8 @@ from tacit.counts.tally import Tally
 from tacit.domain import Domain
 from tacit.errors import SettingError
 from tacit.mechanisms.local.hashing import CHUNK_REPORTS, MOST_BITS, LocalHashing, kept_at_most, mean_variance
+from tacit.mechanisms.local.memo import Remembering, check_epsilons
 from tacit.mechanisms.local.randomizer import checked_cells, estimate_supports
-from tacit.mechanisms.local.repeated import Remembering, check_epsilons
 from tacit.plan import Plan
 from tacit.privacy.device import DeviceLoss
 from tacit.privacy.epsilon import LARGEST_EPSILON, check_epsilon

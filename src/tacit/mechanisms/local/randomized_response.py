@@ -21,8 +21,7 @@ from tacit.mechanisms.local.randomizer import check_listed, checked_cells, estim
 from tacit.plan import Plan
 from tacit.privacy.epsilon import check_epsilon, log_of_ratio
 from tacit.randomness import Randomness
-from tacit.randomness.bernoulli import COIN, bernoulli_bits
-from tacit.randomness.integers import LARGEST_LIMIT, integers_below
+from tacit.randomness.bernoulli import COIN, LARGEST_LIMIT, bernoulli_bits, integers_below
 
 LARGEST_LISTED_CHANNEL: Final = 1024  # cells: a million fractions
 

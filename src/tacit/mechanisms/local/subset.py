@@ -23,8 +23,7 @@ from tacit.mechanisms.local.randomizer import check_listed, checked_cells, estim
 from tacit.plan import Plan
 from tacit.privacy.epsilon import check_epsilon, log_of_ratio
 from tacit.randomness import Randomness
-from tacit.randomness.bernoulli import COIN, COIN_BITS
-from tacit.randomness.integers import LARGEST_LIMIT, LARGEST_NARROW_LIMIT, in_lanes
+from tacit.randomness.bernoulli import COIN, COIN_BITS, LARGEST_LIMIT, LARGEST_NARROW_LIMIT, in_lanes
 
 _32: Final = np.uint64(32)  # half of a word's bits
 _LOWER: Final = np.uint64((1 << 32) - 1)  # the lower half of a word

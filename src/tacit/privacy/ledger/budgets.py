@@ -8,8 +8,7 @@ from fractions import Fraction
 
 from tacit._base.rounding import float_above, rounded_down
 from tacit.errors import BudgetExhausted, Remedy, SettingError
-from tacit.privacy.budget import Budget, Room
-from tacit.privacy.cost import Cost
+from tacit.privacy.cost import Budget, Cost, Room
 from tacit.privacy.ledger.entries import now
 from tacit.privacy.ledger.past import Bill, Past
 from tacit.privacy.ledger.touched import NEW, Touched

@@ -14,8 +14,7 @@ from typing import Final
 
 from tacit._base.rounding import float_above
 from tacit.errors import AlreadyRandomized, AlreadyReleased, DataError, SettingError
-from tacit.privacy.budget import Budget, Room
-from tacit.privacy.cost import Cost
+from tacit.privacy.cost import Budget, Cost, Room
 from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.ledger.chain import head_of
 from tacit.privacy.ledger.file import LedgerFile

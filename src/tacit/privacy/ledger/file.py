@@ -32,8 +32,7 @@ from typing import Final
 
 from tacit._base.files import make_folders, write_new, write_note
 from tacit.errors import FormatError, TacitError
-from tacit.privacy.budget import Budget
-from tacit.privacy.cost import Cost
+from tacit.privacy.cost import Budget, Cost
 from tacit.privacy.ledger import chain as chains
 from tacit.privacy.ledger.chain import KEY_BYTES, Broken, Chain, is_whole
 from tacit.privacy.ledger.chain import SCHEMA as CHAIN_SCHEMA

@@ -18,8 +18,7 @@ from typing import Any, Final
 from tacit._base.rounding import epsilon_at_most
 from tacit._base.validation import check_positive
 from tacit.errors import AlreadyRandomized, AlreadyReleased, DataError, Remedy, SettingError
-from tacit.privacy.budget import Budget
-from tacit.privacy.cost import Cost
+from tacit.privacy.cost import Budget, Cost
 from tacit.privacy.following import SELECTION
 from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.ledger.budgets import agreed_budgets, budgets, check_admitted, declare_budget, room_in

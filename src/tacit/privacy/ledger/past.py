@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
-from tacit._base.sentences import listed
+from tacit._base.languages import listed
 from tacit.errors import AlreadyRandomized, Remedy, SettingError, TacitError
 from tacit.privacy.cost import Cost
 from tacit.privacy.following import SELECTION, Entered, Refusal, count_others, differing, refusal
@@ -16,8 +16,7 @@ from tacit.privacy.guarantee import COORDINATES, Guarantee, price
 from tacit.privacy.ledger.entries import Entry, days_of, unit_of
 from tacit.privacy.ledger.touched import NEW, OTHER_CLOCKS, Bounds, Touched, declared_names, touched
 from tacit.privacy.questions import LONGER, PERSON_DAY, person_in
-from tacit.privacy.unit import Unit
-from tacit.privacy.windows import Overlap
+from tacit.privacy.unit import Overlap, Unit
 
 _NOTHING: Final = Cost()
 _PURE, _ZCDP = Cost.pure(1.0), Cost.zcdp(1.0)

@@ -18,7 +18,7 @@ from typing import Final
 from tacit.errors import Remedy, SettingError, UndeclaredCopy
 from tacit.privacy.ledger.entries import NO_REPORT, Entry, now
 from tacit.privacy.questions import LONGER, PERSON_DAY
-from tacit.privacy.windows import WHOLE, Overlap, Window, largest_overlap, overlaps, window_of
+from tacit.privacy.unit import WHOLE, Overlap, Window, largest_overlap, overlaps, window_of
 
 EVERY_DAY: Final = ""  # stands for the days to come in what a release for ever touches
 OTHER_CLOCKS: Final[Entry] = (True, 0)

@@ -3,7 +3,7 @@
 The real file behind the paper is not public. This one has its columns, its number of rows, its regions and
 its Table 2 (total, maximum and minimum of every year exactly, standard deviation within 1), with seasons,
 weeks, public holidays, growth and local storms. The rest is invented: minutes, towns within a region, places
-within a town. What each was about (:mod:`tacit.events.datasets.doubs.kinds`) follows the yearly statistics of the
+within a town. What each was about (:mod:`tacit.events.datasets.doubs.rows`) follows the yearly statistics of the
 French fire services.
 
 >>> from tacit.events.datasets import doubs
