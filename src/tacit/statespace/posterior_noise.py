@@ -115,9 +115,8 @@ class PosteriorNoise(Noise):
         centre = np.array(value if self.offsets is None else value - float((asked * self.offsets).sum()))
         is_whole = bool((asked % 1 == 0).all())
         lower, upper = self._asked_moments(asked).limits(centre, level, is_whole=is_whole)
-        if asked.min() < 0:
-            return float(lower), float(upper)
-        lower, upper = within(lower, upper, self.largest(asked), is_whole=is_whole)
+        if asked.min() >= 0:
+            lower, upper = within(lower, upper, self.largest(asked), is_whole=is_whole)
         return float(lower), float(upper)
 
     def largest(self, asked: FloatArray) -> float:
@@ -126,10 +125,11 @@ class PosteriorNoise(Noise):
 
     def largest_sums(self, grouping: Grouping) -> FloatArray | float:
         """Return the largest sums of cells that public totals leave room for."""
-        if self.totals is None:
-            return math.inf
-        sums: FloatArray = sum_groups(self.totals, grouping.time, n_groups=grouping.shape[0])
-        return sums[:, None]
+        return (
+            math.inf
+            if self.totals is None
+            else sum_groups(self.totals[:, None], grouping.time, n_groups=grouping.shape[0])
+        )
 
     def standard_errors(self) -> FloatArray:
         return np.sqrt(self.cell_moments.variances)
@@ -145,13 +145,10 @@ class PosteriorNoise(Noise):
     def coarsen(self, grouping: Grouping) -> Noise:
         return LinearMap(self, grouping)
 
-    def browser_model(self, level: float) -> dict[str, Any] | None:
-        moments = self._browser_moments()
-        if moments is None:
-            return None
+    def browser_model(self, level: float) -> dict[str, Any]:
         return {
             "kind": "posterior",
-            "moments": moments,
+            "moments": self._browser_moments(),
             "n_columns": self.shape[1],
             "offsets": None if self.offsets is None else pack_array(self.offsets),
             "level": level,
@@ -160,9 +157,9 @@ class PosteriorNoise(Noise):
             "quantiles": settings_of_limits(level),
         }
 
-    def _browser_moments(self) -> dict[str, Any] | None:
-        """Return plain data from which a script finds the moments of a box; None if none can."""
-        return None
+    @abstractmethod
+    def _browser_moments(self) -> dict[str, Any]:
+        """Return plain data from which a script finds the moments of a box."""
 
     def sum_errors(self, grouping: Grouping) -> FloatArray:
         return np.sqrt(self.group_moments(grouping).variances)
@@ -251,9 +248,8 @@ class FilteredNoise(PosteriorNoise):
 
     def group_moments(self, grouping: Grouping) -> Moments:
         places, times, n_times = grouping.columns, grouping.time, grouping.shape[0]
-        found = [
-            self._of_times(np.broadcast_to(places == group, self.shape) * 1.0) for group in range(grouping.shape[1])
-        ]
+        groups = (np.broadcast_to(places == group, self.shape) * 1.0 for group in range(grouping.shape[1]))
+        found = map(self._of_times, groups)
         variances, of_counts, third = (np.stack(part, axis=1) for part in zip(*found, strict=True))
         sums = [sum_groups(part, times, n_groups=n_times) for part in (np.sqrt(variances), of_counts, third)]
         return Moments(np.square(sums[0]), sums[1], sums[2])
@@ -295,7 +291,7 @@ class StrataNoise(PosteriorNoise):
         return self.parts[0].shape[0], sum(len(columns) for columns in self.columns)
 
     @property
-    def totals(self) -> FloatArray | None:
+    def totals(self) -> None:
         return None
 
     @property
@@ -304,22 +300,20 @@ class StrataNoise(PosteriorNoise):
 
     def moments(self, weights: FloatArray) -> Moments:
         asked = [(part, weights[:, some]) for part, some in self._pairs if weights[:, some].any()]
-        return _with_common(*zip(*((part.moments(one), part.common_errors(one)) for part, one in asked), strict=True))
+        return _with_common([(part.moments(one), part.common_errors(one)) for part, one in asked])
 
     def group_moments(self, grouping: Grouping) -> Moments:
         asked = [(part, _of_stratum(grouping, columns)) for part, columns in self._pairs]
-        return _with_common(
-            *zip(*((part.group_moments(one), part.common_errors(one)) for part, one in asked), strict=True)
-        )
+        return _with_common([(part.group_moments(one), part.common_errors(one)) for part, one in asked])
 
     def largest(self, asked: FloatArray) -> float:
         return sum(part.largest(asked[:, columns]) for part, columns in self._pairs)
 
     def largest_sums(self, grouping: Grouping) -> FloatArray | float:
-        found: FloatArray | float = 0.0
+        found = np.zeros(grouping.shape)
         for part, columns in self._pairs:
             has_some = np.bincount(grouping.columns[columns], minlength=grouping.shape[1]) > 0
-            found = found + np.where(has_some, part.largest_sums(_of_stratum(grouping, columns)), 0.0)
+            found += np.where(has_some, part.largest_sums(_of_stratum(grouping, columns)), 0.0)
         return found
 
     def forget(self, cells: BoolArray) -> StrataNoise:
@@ -327,18 +321,13 @@ class StrataNoise(PosteriorNoise):
         parts: tuple[Any, ...] = tuple(part.forget(cells[:, some]) for part, some in self._pairs)
         return replace(self, parts=parts, offsets=offsets)
 
-    def _browser_moments(self) -> dict[str, Any] | None:
-        parts = [part._browser_moments() for part in self.parts]
+    def _browser_moments(self) -> dict[str, Any]:
         columns = [columns.tolist() for columns in self.columns]
-        return None if None in parts else {"kind": "strata", "parts": parts, "columns": columns}
+        return {"kind": "strata", "parts": [part._browser_moments() for part in self.parts], "columns": columns}
 
     def to_dict(self) -> dict[str, Any]:
-        return {
-            "kind": "strata",
-            "parts": [part.to_dict() for part in self.parts],
-            "columns": [columns.tolist() for columns in self.columns],
-            "offsets": None if self.offsets is None else pack_array(self.offsets),
-        }
+        offsets = None if self.offsets is None else pack_array(self.offsets)
+        return self._browser_moments() | {"parts": [part.to_dict() for part in self.parts], "offsets": offsets}
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any], read: Callable[[Mapping[str, Any]], Noise]) -> StrataNoise:
@@ -347,26 +336,21 @@ class StrataNoise(PosteriorNoise):
         columns = tuple(np.array(some, np.int64) for some in content["columns"])
         if not all(isinstance(part, PosteriorNoise) for part in parts) or not 0 < len(parts) == len(columns):
             raise ValueError("parts")
-        shape = parts[0].shape[0], sum(map(len, columns))
-        offsets = None if content["offsets"] is None else numbers(content, "offsets", shape=shape)
-        found = cls(parts, columns, offsets)
+        found = cls(parts, columns)
         if not np.array_equal(np.sort(np.concatenate(columns)), np.arange(found.shape[1])):
             raise ValueError("strata")
         if any(part.shape != (found.shape[0], len(some)) for part, some in found._pairs):
             raise ValueError("shapes")
-        return found
+        offsets = None if content["offsets"] is None else numbers(content, "offsets", shape=found.shape)
+        return replace(found, offsets=offsets)
 
 
-def added(moments: Sequence[Moments]) -> Moments:
-    """Return the moments of sums of independent answers."""
-    parts = ([getattr(one, name) for one in moments] for name in Moments.__slots__)
-    return Moments(*(np.asarray(np.sum(part, axis=0), np.float64) for part in parts))
-
-
-def _with_common(moments: Sequence[Moments], errors: Sequence[Sequence[FloatArray]]) -> Moments:
-    """Return the moments of sums over strata, in whose own the squares of the ``errors`` (strata x kinds) are."""
-    found = added(moments)
-    crossed = sum(np.square(sum(of_kind)) - sum(map(np.square, of_kind)) for of_kind in zip(*errors, strict=True))
+def _with_common(strata: Sequence[tuple[Moments, list[FloatArray]]]) -> Moments:
+    """Return the moments of sums over strata, from those of each, which have the squares of its errors of kinds."""
+    parts = ([getattr(moments, name) for moments, _ in strata] for name in Moments.__slots__)
+    found = Moments(*(np.asarray(np.sum(part, axis=0), np.float64) for part in parts))
+    of_kinds = zip(*(errors for _, errors in strata), strict=True)
+    crossed = sum(np.square(sum(errors)) - sum(map(np.square, errors)) for errors in of_kinds)
     return replace(found, of_shares=np.maximum(found.of_shares + crossed, 0.0))
 
 

@@ -21,7 +21,7 @@ more too, which makes answers skew to the right.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -71,20 +71,18 @@ class SmoothedNoise(PosteriorNoise):
         model = self.model
         rows = cells if self.share_weights is not None else cells.reshape(1, -1)
         is_gone: BoolArray = np.logical_and.reduce(cells, axis=0)
-        names = ("share_weights", "count_weights", "share_skews", "kind_sd")
-        per_place: dict[str, Any] = {name: _evened_places(getattr(self, name), is_gone) for name in names}
-        return replace(
-            self,
-            model=replace(
-                model,
-                process_variance=evened(model.process_variance.reshape(rows.shape), rows).reshape(cells.shape),
-                noise_variance=evened(model.noise_variance.reshape(rows.shape), rows).reshape(cells.shape),
-                state_variances=_evened_places(model.state_variances, is_gone),
-                coefficient_variances=_evened_places(model.coefficient_variances, is_gone),
-            ),
-            offsets=None if self.offsets is None else np.where(cells, 0.0, self.offsets),
-            **per_place,
-        )
+
+        def in_cells(name: str) -> FloatArray:
+            return evened(getattr(model, name).reshape(rows.shape), rows).reshape(cells.shape)
+
+        def in_places(owner: Any, *names: str) -> dict[str, Any]:
+            return {name: _evened_places(getattr(owner, name), is_gone) for name in names}
+
+        changes = {name: in_cells(name) for name in ("process_variance", "noise_variance")}
+        model = replace(model, **changes, **in_places(model, "state_variances", "coefficient_variances"))
+        offsets = None if self.offsets is None else np.where(cells, 0.0, self.offsets)
+        of_places = in_places(self, "share_weights", "count_weights", "share_skews", "kind_sd")
+        return replace(self, model=model, offsets=offsets, **of_places)
 
     def _browser_moments(self) -> dict[str, Any]:
         # the file's own names: noise_smoothed.js reads what a release holds
@@ -125,13 +123,12 @@ class SmoothedNoise(PosteriorNoise):
             kinds,
         )
 
-    @property
-    def _k(self) -> FloatArray:
-        return np.zeros(self.shape[1]) if self.share_weights is None else self.share_weights
-
-    @property
-    def _m(self) -> FloatArray:
-        return np.zeros(self.shape[1]) if self.count_weights is None else self.count_weights
+    @cached_property
+    def _per_place(self) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+        """Return k, m, third cumulants of shares, and errors in common: 0 where there are none."""
+        parts = self.share_weights, self.count_weights, self.share_skews, self.kind_sd
+        k, m, skews, sd = (np.zeros(self.shape[1]) if part is None else part for part in parts)
+        return k, m, skews, sd
 
     @cached_property
     def _chance(self) -> tuple[FloatArray, FloatArray]:
@@ -152,16 +149,13 @@ class SmoothedNoise(PosteriorNoise):
         return rest**3 * model.process_variance, fourth
 
     def moments(self, weights: FloatArray) -> Moments:
-        model = self.model
-        of_shares, of_counts = weights - weights @ self._k[:, None], weights - weights @ self._m[:, None]
-        on_shares = model.exposures[:, None] * (of_shares - model.gains * of_counts)
-        variance, skew = 0.0, 0.0
+        model, (k, m, skews, _) = self.model, self._per_place
+        of_shares, of_counts = weights - weights @ k[:, None], weights - weights @ m[:, None]
+        on_shares, variance = model.exposures[:, None] * (of_shares - model.gains * of_counts), 0.0
         if on_shares.any():
             variance = self.inflation * float(model.question_variances(on_shares).sum())
             variance += sum(float(np.square(error).sum()) for error in self.common_errors(weights))
-        if self.share_skews is not None:
-            own = model.exposures @ (weights * (1 - self._k) - weights * model.gains * (1 - self._m))
-            skew = float(own**3 @ self.share_skews)
+        skew = float((model.exposures @ (weights * (1 - k) - weights * model.gains * (1 - m))) ** 3 @ skews)
         third, fourth = self.cumulants
         is_count = bool(((weights == 0) | (weights == 1)).all())
         sums = (
@@ -174,30 +168,28 @@ class SmoothedNoise(PosteriorNoise):
         return Moments(*(np.array(part, np.float64) for part in sums))
 
     @cached_property
-    def _cell_parts(self) -> list[FloatArray]:
-        """Return the three moments of N s and N g s of cells, and the cumulants of counts when shares are known."""
-        model = self.model
-        variances = model.smoothed_variances() * (self.inflation * np.square(model.exposures)[:, None])
-        squares = [variances, variances * model.gains, variances * np.square(model.gains)]
-        return [*squares, model.count_variance, *self.cumulants]
+    def _cell_squares(self) -> list[FloatArray]:
+        """Return the posterior variance of N s of every cell, its covariance with N g s, and the variance of that."""
+        gains, weights = self.model.gains, self.inflation * np.square(self.model.exposures)[:, None]
+        variances = self.model.smoothed_variances() * weights
+        return [variances, variances * gains, variances * np.square(gains)]
 
     def group_moments(self, grouping: Grouping) -> Moments:
-        model, times, n_times = self.model, grouping.time, grouping.shape[0]
+        model, (times, n_times) = self.model, (grouping.time, grouping.shape[0])
+
+        def of_times(cells: FloatArray) -> FloatArray:
+            return np.asarray(sum_groups(cells, times, n_groups=n_times), np.float64)
+
         if len(np.unique(times)) == len(times):
-            parts = [sum_groups(part, times, n_groups=n_times) for part in self._cell_parts]
+            squares = [of_times(part) for part in self._cell_squares]
         else:
             exposures = np.broadcast_to(model.exposures[:, None], self.shape)
             found = model.covariances(np.stack([exposures, exposures * model.gains]), times, n_times)
-            of_counts = (model.count_variance, *self.cumulants)
-            parts = [self.inflation * found[:, :, p, q].T for p, q in ((0, 0), (0, 1), (1, 1))]
-            parts += [sum_groups(part, times, n_groups=n_times) for part in of_counts]
-        return self._of_groups(parts, grouping)
-
-    def _of_groups(self, parts: Sequence[FloatArray], grouping: Grouping) -> Moments:
-        """Return moments of sums of places, from those of each: all places share what is missing of a total."""
-        places, n_places = grouping.columns, grouping.shape[1]
-        k = sum_groups(self._k, places, n_groups=n_places)
-        m = sum_groups(self._m, places, n_groups=n_places)
+            squares = [self.inflation * found[:, :, p, q].T for p, q in ((0, 0), (0, 1), (1, 1))]
+        parts = [*squares, *map(of_times, (model.count_variance, *self.cumulants))]
+        # moments of sums of places from those of each: all places share what is missing of a total
+        places, n_places, (each_k, each_m, skews, _) = grouping.columns, grouping.shape[1], self._per_place
+        k, m = (sum_groups(part, places, n_groups=n_places) for part in (each_k, each_m))
         factors = (
             (1 - 2 * k, k * k),
             (1 - k - m, k * m),
@@ -213,11 +205,11 @@ class SmoothedNoise(PosteriorNoise):
         of_shares = np.maximum(signed[0] - 2 * signed[1] + signed[2], 0.0)
         for error in self.common_errors(grouping):
             of_shares = of_shares + np.square(error)
-        third = signed[4] + SETTINGS.poisson_third * of_shares
-        if self.share_skews is not None:  # what comes from other places by way of the total is left out
-            whole, damped = self._sensitivities(grouping)
-            own = whole * (1 - self._k) - damped * (1 - self._m)
-            third = third + sum_groups(own**3 * self.share_skews, places, n_groups=n_places, axis=1)
+        # what comes from other places by way of the total is left out of the third cumulant
+        whole, damped = self._sensitivities(grouping)
+        own_skews = (whole * (1 - each_k) - damped * (1 - each_m)) ** 3 * skews
+        of_places = sum_groups(own_skews, places, n_groups=n_places, axis=1)
+        third = signed[4] + SETTINGS.poisson_third * of_shares + of_places
         chance = (grouping.sums(part) for part in self._chance)
         return Moments(of_shares, np.maximum(signed[3], 0.0), third, signed[5], *chance)
 
@@ -228,36 +220,28 @@ class SmoothedNoise(PosteriorNoise):
         return sum_groups(exposures, times, n_groups=n_times), sum_groups(gained, times, n_groups=n_times)
 
     def common_errors(self, asked: FloatArray | Grouping) -> list[FloatArray]:
-        """Return, for each kind, by how much a question or sums of cells err with what its columns have in common.
-
-        Each is in standard deviations: of one question a single one, of sums as many as there are.
-        """
+        """Return, for each kind, the errors of one question or of sums of cells that its columns have in common."""
         if self.kinds is None:
             return []
+        each_k, each_m, _, sd = self._per_place
         if not isinstance(asked, Grouping):
-            of_shares, of_counts = asked - asked @ self._k[:, None], asked - asked @ self._m[:, None]
+            of_shares, of_counts = asked - asked @ each_k[:, None], asked - asked @ each_m[:, None]
             on_shares = self.model.exposures @ (of_shares - self.model.gains * of_counts)
             return [error[0, 0] for error in self._errors_of_kinds(on_shares[None], np.zeros(len(on_shares), int), 1)]
         groups, n_groups = asked.columns, asked.shape[1]
-        k, m = (sum_groups(part, groups, n_groups=n_groups) for part in (self._k, self._m))
+        k, m = (sum_groups(part, groups, n_groups=n_groups) for part in (each_k, each_m))
         whole, damped = self._sensitivities(asked)
-        own = self._errors_of_kinds(whole - damped, groups, n_groups)
+        found = self._errors_of_kinds(whole - damped, groups, n_groups)
         # by way of the public total all columns of the kind move every sum
-        missing = (
-            k * whole * self._kind_sd[columns].sum() - m * (damped[:, columns] @ self._kind_sd[columns])[:, None]
-            for columns in columns_by_kind(self.kinds, len(self.kinds))
-        )
-        return [np.asarray(one - less, np.float64) for one, less in zip(own, missing, strict=True)]
+        for error, some in zip(found, columns_by_kind(self.kinds, len(self.kinds)), strict=True):
+            error -= k * whole * sd[some].sum() - m * (damped[:, some] @ sd[some])[:, None]
+        return found
 
     def _errors_of_kinds(self, inside: FloatArray, groups: IntArray, n_groups: int) -> list[FloatArray]:
         """Return, for each kind, the errors of sums that grow by ``inside`` (answers x columns) with their columns."""
         of_kinds = [] if self.kinds is None else columns_by_kind(self.kinds, len(self.kinds))
-        errors = inside * self._kind_sd
+        errors = inside * self._per_place[3]
         return [sum_groups(errors[:, some], groups[some], n_groups=n_groups, axis=1) for some in of_kinds]
-
-    @property
-    def _kind_sd(self) -> FloatArray:
-        return np.zeros(self.shape[1]) if self.kind_sd is None else self.kind_sd
 
 
 @dataclass(frozen=True, eq=False)
@@ -288,7 +272,7 @@ class FusedNoise(SmoothedNoise):
         asked, groups = weights[:, places], np.where(weights.any(axis=1), 0, -1)
         skews = None if self.share_skews is None else self.share_skews[places]
         noise = replace(self, model=self.model.for_places(places), share_skews=skews, offsets=None)
-        of_counts, slopes = noise.model.given_rates().question_given_terms(asked)
+        of_counts, slopes, _ = noise.model.given_rates().question_given_terms(asked)
         known = [part[None] for part in (noise.model.question_variances(asked), of_counts, slopes[:, 0])]
         of_tree = [part[None] for part in self.model.summed.fusion.moments(asked)]
         parts = noise._parts(asked, groups, 1, known, of_tree)
@@ -333,8 +317,7 @@ class FusedNoise(SmoothedNoise):
         rest = np.divide(slopes, total, out=np.zeros_like(slopes), where=total != 0)
         followed = np.divide(whole, tree_variances, out=np.ones_like(whole), where=tree_variances > 0)
         third = rest**3 * sums(weights**3 * model.process_variance) + SETTINGS.poisson_third * of_shares
-        if self.share_skews is not None:
-            third = third + slopes**3 * self.share_skews
+        third = third + slopes**3 * self._per_place[2]
         # the process variance is uncertain for each time by itself: in a sum of many times the tails are lighter
         cells = np.square(weights) * model.count_variance
         squares = np.square(sums(cells))

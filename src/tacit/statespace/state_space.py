@@ -218,16 +218,14 @@ class StateSpace:
 
     def question_variances(self, weights: FloatArray) -> FloatArray:
         """Return the posterior variance of each place's part of one question (times x places), by plain NumPy."""
-        variances, slopes, products = self._asked(weights)
+        variances, slopes, products = self.question_given_terms(weights)
         of_terms = np.linalg.solve(root_of(products, self.coefficient_variances), slopes[..., None])
         return np.asarray(np.maximum(variances + np.square(of_terms[..., 0]).sum(axis=1), 0.0), np.float64)
 
-    def question_given_terms(self, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the same if coefficients are known, and how errors grow with them (places x terms)."""
-        return self._asked(weights)[:2]
+    def question_given_terms(self, weights: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        r"""Return the same if coefficients are known, how errors grow with them (places x terms), and products.
 
-    def _asked(self, weights: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        r"""Return variances given the coefficients, their slopes, and products of innovations of the regressors.
+        Products are weighted sums of products of the innovations of the regressors, from which coefficients are known.
 
         The covariances :math:`q = \operatorname{Cov}(c, w^\top c)` of counts with the answer pass through the filter as
         the regressors do: with innovations u of variances F, :math:`\operatorname{Var}(w^\top c \mid y) = w^\top q -
