@@ -39,6 +39,8 @@ settings.load_profile("tacit")
 _TESTS = Path(__file__).parent
 _WHOLE_HOUSE = ("docs", "end_to_end", "experiments", "faults", "tools")
 """Folders that belong to no room; their tests take minutes."""
+_WAITING = ("engines", "service", "pages", "clients", "client", "end_to_end")
+"""Folders whose tests wait for other processes: Spark, collectors, browsers, Node."""
 _VARIANTS = 1
 """How many variants of a parametrized test a quick run has; each more takes a quarter longer."""
 
@@ -61,10 +63,26 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     return True if is_left_out and config.getoption("quick") else None
 
 
+def pytest_xdist_auto_num_workers() -> int:
+    """Return half as many processes again as there are processors: a quarter of the time tests wait for others."""
+    n_processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return 3 * n_processors // 2
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """For a quick run, leave out what is marked as slow, browsers, and later variants."""
-    if not config.getoption("quick"):
-        return
+    """Put tests that wait first, so that others work meanwhile; leave out what a quick run does not have.
+
+    A shared run gives each process a part of the list, and one that is done takes from the end of another's. So one
+    process begins with the tests that wait, and at the end there are short ones left to share out.
+    """
+    waiting = tuple(_TESTS / name for name in _WAITING)
+    items.sort(key=lambda item: not any(item.path.is_relative_to(folder) for folder in waiting))
+    if config.getoption("quick"):
+        _keep_quick(config, items)
+
+
+def _keep_quick(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what is marked as slow, browsers, and later variants."""
     seen: Counter[str] = Counter()
     chosen, left_out = [], []
     for item in items:
