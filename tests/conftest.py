@@ -40,7 +40,7 @@ _TESTS = Path(__file__).parent
 _WHOLE_HOUSE = ("docs", "end_to_end", "experiments", "faults", "tools")
 """Folders that belong to no room; their tests take minutes."""
 _WAITING = ("engines", "service", "pages", "clients", "client", "end_to_end")
-"""Folders whose tests wait for other processes: Spark, collectors, browsers, Node."""
+"""Folders whose tests wait for other processes: Spark, whose one test is the longest, collectors, browsers, Node."""
 _VARIANTS = 1
 """How many variants of a parametrized test a quick run has; each more takes a quarter longer."""
 
@@ -75,8 +75,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     A shared run gives each process a part of the list, and one that is done takes from the end of another's. So one
     process begins with the tests that wait, and at the end there are short ones left to share out.
     """
-    waiting = tuple(_TESTS / name for name in _WAITING)
-    items.sort(key=lambda item: not any(item.path.is_relative_to(folder) for folder in waiting))
+    order = {_TESTS / name: number for number, name in enumerate(_WAITING)}
+    items.sort(key=lambda item: min((order[one] for one in item.path.parents if one in order), default=len(order)))
     if config.getoption("quick"):
         _keep_quick(config, items)
 

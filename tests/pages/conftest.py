@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from pages.tabs import Tabs, tabs_of
 from small_worlds import simulated_estimate
 from tacit.collection.tallying import estimate_tally
 from tacit.counts.estimate import Estimate
@@ -93,6 +94,13 @@ def read_page(path: Path) -> Element:
     reader.close()
     assert reader.at is reader.root, f"<{reader.at.tag}> is never closed"
     return reader.root
+
+
+@pytest.fixture(scope="module")
+def tabs(chromium) -> Iterator[Tabs]:
+    """A browser without a network."""
+    with tabs_of(chromium) as tabs:
+        yield tabs
 
 
 @pytest.fixture(scope="session")

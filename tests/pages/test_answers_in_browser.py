@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from playwright.sync_api import sync_playwright
 
 from small_worlds import days_and_places, days_places_and_kinds, reported, simulated_estimate
 from tacit._base.rounding import whole_limits
@@ -114,26 +113,15 @@ MADE = {
 
 
 @pytest.fixture(scope="module")
-def open_page(chromium):
+def open_page(tabs):
     """Open pages, each with a list of all it said and asked for."""
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(
-            executable_path=chromium, args=["--headless", "--no-sandbox", "--disable-gpu"]
-        )
 
-        def open_page(path, *, width=1280, address="", has_touch=False):
-            size = {"width": width, "height": 900}
-            context = browser.new_context(viewport=size, offline=True, has_touch=has_touch, is_mobile=has_touch)
-            opened, said = context.new_page(), []
-            opened.on("console", lambda message: said.append(message.text))
-            opened.on("pageerror", lambda error: said.append(str(error)))
-            opened.on("request", lambda request: said.append(request.url) if "#" not in request.url else None)
-            opened.goto(path.as_uri() + address)
-            opened.wait_for_selector("html[data-drawn=yes][data-answers=yes]", timeout=60_000)
-            return opened, [one for one in said if one != path.as_uri()]
+    def open_page(path, **settings):
+        opened = tabs.open(path, **settings)
+        opened.page.wait_for_selector("html[data-drawn=yes][data-answers=yes]", timeout=60_000)
+        return opened.page, opened.said
 
-        yield open_page
-        browser.close()
+    return open_page
 
 
 def boxes_of(release, n=72):
@@ -164,7 +152,7 @@ def answering(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def opened_once(open_page, answering):
-    return open_page(answering[1])
+    return open_page(answering[1], beside=True)
 
 
 def expected_of(release, asked, which):
@@ -379,7 +367,7 @@ def test_many_places_stand_in_a_list_beside_a_map_of_points(open_page, tmp_path)
 
 def test_a_finger_drags_over_a_chart(open_page, answering):
     release, page = answering
-    opened, said = open_page(page, width=390, has_touch=True)
+    opened, said = open_page(page, width=390, has_touch=True, is_mobile=True)
     opened.locator("#chart-series").scroll_into_view_if_needed()
     frame = opened.locator("#chart-series").bounding_box()
     finger = opened.context.new_cdp_session(opened)

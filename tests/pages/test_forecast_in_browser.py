@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from playwright.sync_api import sync_playwright
 
 from pages.forecasts import HOLIDAYS, doubs_release, forecast_of, release_with_kinds
 from small_worlds import simulated_estimate
@@ -16,8 +15,6 @@ from tacit.pages.forecast_page import make_backtest_page, make_forecast_page
 from tacit.release import Release
 
 pytestmark = pytest.mark.browser
-
-FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"]
 
 
 @pytest.fixture(scope="module")
@@ -31,24 +28,16 @@ def page(release, tmp_path_factory):
     return make_forecast_page(forecast_of(release, 7), release, path, holidays=HOLIDAYS, per_crew=1.0)
 
 
-@pytest.fixture(scope="module")
-def open_page(chromium):
+@pytest.fixture
+def open_page(tabs):
     """Open pages, each with a list of all it said and asked for."""
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium, args=FLAGS)
 
-        def open_page(path, *, width=1280, **settings):
-            context = browser.new_context(viewport={"width": width, "height": 900}, offline=True, **settings)
-            opened, said = context.new_page(), []
-            opened.on("console", lambda message: said.append(message.text))
-            opened.on("pageerror", lambda error: said.append(str(error)))
-            opened.on("request", lambda request: said.append(request.url) if request.url != path.as_uri() else None)
-            opened.goto(path.as_uri())
-            opened.wait_for_selector("html[data-drawn=yes]", timeout=60_000)
-            return opened, said
+    def open_page(path, **settings):
+        opened = tabs.open(path, **settings)
+        opened.page.wait_for_selector("html[data-drawn=yes]", timeout=60_000)
+        return opened.page, opened.said
 
-        yield open_page
-        browser.close()
+    return open_page
 
 
 def test_the_page_draws_in_silence_and_asks_nobody(open_page, page):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 
 import pytest
-from playwright.sync_api import sync_playwright
 
 from pages.forecasts import HOLIDAYS, doubs_release, forecast_of, release_with_kinds
 from pages.leftovers import EVERYTHING, english_parts
@@ -14,31 +13,18 @@ from tacit.pages.forecast_page import make_forecast_page
 
 pytestmark = pytest.mark.browser
 
-FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking"]
-
-
-@pytest.fixture(scope="module")
-def browser(chromium):
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium, args=FLAGS)
-        yield browser
-        browser.close()
-
 
 @pytest.fixture
-def opened(browser):
+def opened(tabs):
     """Open a file in a browser that is set to English, as nothing may be guessed from the machine."""
-    context = browser.new_context(offline=True, locale="en-US")
 
     def opened(path):
-        page = context.new_page()
-        page.goto(path.as_uri())
+        page = tabs.open(path, locale="en-US").page
         if 'id="data"' in path.read_text(encoding="utf-8"):
             page.wait_for_function("document.documentElement.dataset.drawn === 'yes'")
         return page
 
-    yield opened
-    context.close()
+    return opened
 
 
 @pytest.mark.parametrize("kind", ["release", "kinds", "forecast", "statement"])

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import pytest
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import Page
 
+from pages.tabs import Opened
 from small_worlds import days_places_and_kinds, reported, simulated_estimate
 from tacit.collection.tallying import estimate_tally
 from tacit.counts.tally import ExactTally
@@ -23,54 +23,16 @@ from tacit.release import Release, Rules
 
 pytestmark = pytest.mark.browser
 
-FLAGS = [
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
-
-
-@dataclass
-class Opened:
-    """A page in the browser and everything it said or asked for."""
-
-    page: Page
-    console: list[str] = field(default_factory=list)
-    requests: list[str] = field(default_factory=list)
-
-
-@pytest.fixture(scope="module")
-def browser(chromium):
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium, args=FLAGS)
-        yield browser
-        browser.close()
-
 
 @pytest.fixture
-def open_page(browser):
-    contexts = []
-
-    def open_page(path: Path, *, width: int = 1280, wait: bool = True, **settings) -> Opened:
-        context = browser.new_context(viewport={"width": width, "height": 900}, offline=True, **settings)
-        contexts.append(context)
-        opened = Opened(context.new_page())
-        opened.page.on("console", lambda message: opened.console.append(message.text))
-        opened.page.on("pageerror", lambda error: opened.console.append(str(error)))
-        opened.page.on("request", lambda request: opened.requests.append(request.url))
-        opened.page.goto(path.as_uri())
+def open_page(tabs):
+    def open_page(path: Path, *, wait: bool = True, **settings) -> Opened:
+        opened = tabs.open(path, **settings)
         if wait:
             opened.page.wait_for_selector("html[data-drawn=yes]", timeout=30_000)
         return opened
 
-    yield open_page
-    for context in contexts:
-        context.close()
+    return open_page
 
 
 CHARTS = """Object.fromEntries([...document.querySelectorAll('[id^=chart-]')].map(

@@ -25,7 +25,7 @@ from tacit.release.files import noise_from_dict
 from tacit.statespace.model import Model, fit_hyperparameters
 from tacit.statespace.posterior_noise import StrataNoise
 from tacit.statespace.settings import SETTINGS
-from tacit.statespace.size_prior import SizePrior, columns_by_kind, common_sd, expected_sizes
+from tacit.statespace.size_prior import LongRun, SizePrior, columns_by_kind, common_sd, expected_sizes
 
 DOMAIN = days_places_and_kinds(90, 4)
 SIZES = np.array([6.0, 3.0, 2.0, 1.0])[:, None] * np.array([3.0, 1.0, 0.1])
@@ -195,7 +195,8 @@ def test_columns_of_every_kind_stand_for_all(monkeypatch):
     monkeypatch.setattr(module, "minimize", lambda loss, start, step: start)
     monkeypatch.setattr(module, "_averaged", lambda loss, best: GIVEN)
     known = measured(local(("place", "kind")))
-    model = Model(known, None, None, SIZES.ravel(), None, None, None, None)  # type: ignore[arg-type]
+    sizes = SIZES.ravel()
+    model = Model(known, None, None, LongRun(sizes, sizes, sizes), None)  # type: ignore[arg-type]
     fit_hyperparameters(model, GIVEN, prior=GIVEN)
     assert np.bincount(asked[0] % 3).tolist() == [2, 2, 2]
 

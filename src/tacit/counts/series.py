@@ -76,8 +76,7 @@ class Observations:
 
     def until(self, n_times: int) -> Observations:
         """Return the same up to a time."""
-        names = ("exposures", "counts", "unit_variance", "slopes", "observed", "total_variance")
-        return replace(self, **{name: getattr(self, name)[:n_times] for name in names})
+        return replace(self, **{name: getattr(self, name)[:n_times] for name in _KEYS.values()})
 
     def masked(self, observed: BoolArray) -> Observations:
         """Return the same without the counts that a mask (that broadcasts to times x places) leaves out."""
@@ -115,10 +114,8 @@ def measured(estimate: Estimate) -> Observations:
     parts = measured_parts(estimate)
     if len(parts) == 1:
         return parts[0][1]
-    exposures = np.sum([known.exposures for _, known in parts], axis=0)
-    shape = estimate.domain.shape
-    counts, units, slopes = np.empty(shape), np.empty(shape), np.empty((1, shape[1]))
-    observed = np.empty(shape, np.bool_)
+    exposures, shape = np.sum([known.exposures for _, known in parts], axis=0), estimate.domain.shape
+    counts, units, slopes, observed = np.empty(shape), np.empty(shape), np.empty((1, shape[1])), np.empty(shape, bool)
     for columns, known in parts:
         counts[:, columns], slopes[:, columns] = known.counts, known.slopes
         units[:, columns] = known.unit_variance * (known.exposures.sum() / max(float(exposures.sum()), 1.0))
@@ -135,12 +132,9 @@ def measured_parts(estimate: Estimate) -> list[tuple[IntArray, Observations]]:
             "smoothing over time is for reports that hide the place, or for a curator's counts; these hide the time, "
             "and errors of their periods are correlated. Use project, or raw."
         )
-    strata = estimate.public_columns
+    strata, n_times = estimate.public_columns, estimate.domain.shape[0]
     kinds = column_kinds(estimate.domain) if len(strata) == 1 else None
-    if totals is None:
-        exposures = np.ones((estimate.domain.shape[0], 1))
-    else:
-        exposures = totals.reshape(len(totals), -1).astype(np.float64)
+    exposures = np.ones((n_times, 1)) if totals is None else totals.reshape(n_times, -1).astype(np.float64)
     return [
         (columns, replace(_measured(estimate, columns, exposures[:, number]), kinds=kinds))
         for number, columns in enumerate(strata)
@@ -169,9 +163,11 @@ def _measured(estimate: Estimate, columns: IntArray, exposures: FloatArray) -> O
     is_taken = np.ones((1, 1), np.bool_) if not is_missing.any() else ~is_missing
     if not is_shared:
         return Observations(exposures, values, units, slopes, False, False, is_taken)
-    cancels = bool(is_taken.all()) and _adds_up(values, exposures)
+    rest = exposures - values.sum(axis=1)
+    cancels = bool(is_taken.all()) and bool((np.abs(rest) <= _SLACK * (1 + exposures)).all())
     weights = np.where(is_missing.any(axis=1, keepdims=True), is_missing, weights)
-    return Observations(exposures, _added_up(values, exposures, weights), units, slopes, True, cancels, is_taken)
+    added_up = values + weights / weights.sum(axis=1, keepdims=True) * rest[:, None]
+    return Observations(exposures, added_up, units, slopes, True, cancels, is_taken)
 
 
 def _stated_variances(estimate: Estimate) -> FloatArray:
@@ -193,22 +189,9 @@ def independent_variances(variances: FloatArray) -> FloatArray:
     return found
 
 
-def _adds_up(values: FloatArray, totals: FloatArray) -> bool:
-    return bool((np.abs(values.sum(axis=1) - totals) <= _SLACK * (1 + totals)).all())
-
-
-def _added_up(values: FloatArray, totals: FloatArray, weights: FloatArray) -> FloatArray:
-    """Return rows that add up to their totals: what is missing is shared out by weights."""
-    parts = weights / weights.sum(axis=1, keepdims=True)
-    return np.asarray(values + parts * (totals[:, None] - values.sum(axis=1, keepdims=True)), np.float64)
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Series:
-    """Observations of time bins and places, and where they come from.
-
-    ``origin`` names the release (its checksum) or is empty.
-    """
+    """Observations of time bins and places; ``origin`` names their release (by its checksum) or is empty."""
 
     domain: Domain
     observations: Observations
@@ -223,7 +206,9 @@ class Series:
             _, in_all = estimate.domain.coarsen(place=ALL, kind=None if estimate.domain.kind is None else ALL)
             errors = estimate.noise.coarsen(in_all).standard_errors()[:, 0]
             known = replace(known, total_variance=np.square(errors))
-        return cls(estimate.domain, known, estimate.provenance.is_simulation, origin)._without(missing)
+        if missing is not None:
+            known = known.masked(~np.asarray(missing, bool)[:, None])
+        return cls(estimate.domain, known, estimate.provenance.is_simulation, origin)
 
     @classmethod
     def exact(cls, domain: Domain, counts: NDArray[np.int64], *, missing: BoolArray | None = None) -> Series:
@@ -232,13 +217,8 @@ class Series:
         if values.shape != domain.shape:
             raise SettingError(f"counts must have the domain's shape {domain.shape}; got shape={values.shape}.")
         none = np.zeros((1, values.shape[1]))
-        known = Observations(
-            values.sum(axis=1), values, none, none, is_shared=True, cancels=True, kinds=column_kinds(domain)
-        )
-        return cls(domain, known)._without(missing)
-
-    def _without(self, missing: BoolArray | None) -> Series:
-        return self if missing is None else self.masked(~np.asarray(missing, bool)[:, None])
+        known = Observations(values.sum(axis=1), values, none, none, True, True, kinds=column_kinds(domain))
+        return cls(domain, known if missing is None else known.masked(~np.asarray(missing, bool)[:, None]))
 
     def masked(self, observed: BoolArray) -> Series:
         """Return the same without the counts that a mask (that broadcasts to bins x places) leaves out."""
@@ -248,9 +228,8 @@ class Series:
         return self.domain.shape[0]
 
     def __repr__(self) -> str:
-        label = ", simulation" if self.is_simulation else ""
         n_times, n_places = self.domain.shape
-        return f"Series({n_times} x {n_places} counts{label})"
+        return f"Series({n_times} x {n_places} counts{', simulation' if self.is_simulation else ''})"
 
     @property
     def columns(self) -> tuple[str, ...]:

@@ -33,9 +33,9 @@ from tacit.domain import TimeAxis
 from tacit.postprocess.coherence import calendar_tree, handed_down
 from tacit.statespace.covariates import Seasons, seasons
 from tacit.statespace.model import Model, fitted, total_excess
-from tacit.statespace.posterior_noise import FilteredNoise, StrataNoise
+from tacit.statespace.posterior_noise import FilteredNoise, StrataNoise, parts_of_one
 from tacit.statespace.settings import SETTINGS, Hyperparameters
-from tacit.statespace.size_prior import common_sd
+from tacit.statespace.size_prior import LongRun, common_sd
 from tacit.statespace.smoothed_noise import FusedNoise, SmoothedNoise
 from tacit.statespace.state_space import StateSpace, measured_levels, rounded
 
@@ -85,8 +85,8 @@ def smooth(
     for columns, known in parts:
         kinds = known.kinds if len(parts) == 1 else np.arange(len(columns))
         found.append(_smoothed(known, time, hyperparameters, kinds, non_negative))
-    steps = (SMOOTHED, *_said(parts, in_periods=True)) if non_negative else (SMOOTHED,)
-    return _joined_strata(estimate, [columns for columns, _ in parts], _erring_in_common(found), steps)
+    shown = (SHOWN_IN_PERIODS, SHOWN_ADDING_UP) if non_negative else None
+    return _joined_strata(estimate, parts, _erring_in_common(found), SMOOTHED, shown)
 
 
 def _smoothed(
@@ -102,20 +102,18 @@ def _smoothed(
     """
     excess = total_excess(known.exposures) if known.is_shared else np.zeros(len(known.exposures))
     model, chosen = fitted(known, seasons(time), excess, hyperparameters)
-    states = model.state_space(chosen)
-    states = replace(
-        states, process_variance=rounded(states.process_variance), noise_variance=rounded(states.noise_variance)
-    )
-    made: type[SmoothedNoise] = SmoothedNoise
-    weights: tuple[FloatArray | None, FloatArray | None] = (None, None)
-    if states.tree is not None:
-        values, made = states.smooth(model.observed)[1] + states.exposures[:, None] * model.start, FusedNoise
+    states, long_run = model.state_space(chosen), model.long_run
+    own, noise_variance = rounded(states.process_variance), rounded(states.noise_variance)
+    states = replace(states, process_variance=own, noise_variance=noise_variance)
+    shares, counts = states.smooth(model.observed)
+    weights = _weights(known, states)
+    if states.tree is None:
+        values = _realized(known, states.gains, shares + long_run.start, *weights)
     else:
-        shares = states.smooth(model.observed)[0] + model.start
-        weights = _weights(known, states)
-        values = _realized(known, states.gains, shares, *weights)
-    kind_sd = None if kinds is None or model.taken is None else common_sd(model.taken, kinds)
-    noise = made(states, *weights, None, SETTINGS.inflation, model.skews, kind_sd, kinds)
+        values = counts + states.exposures[:, None] * long_run.start
+    kind_sd = None if kinds is None else common_sd(long_run.taken, kinds)
+    made = SmoothedNoise if states.tree is None else FusedNoise
+    noise = made(states, *weights, None, SETTINGS.inflation, long_run.skews, kind_sd, kinds)
     if not non_negative:
         return values, noise
     return _shown(values, noise, shown_in_periods(values, known, time) if values.min() < 0 else values)
@@ -135,8 +133,8 @@ def filtered(
     """
     time, parts = estimate.domain.time, measured_parts(estimate)
     found = [_filtered(known, time, hyperparameters, non_negative=non_negative) for _, known in parts]
-    steps = (FILTERED, *_said(parts, in_periods=False)) if non_negative else (FILTERED,)
-    return _joined_strata(estimate, [columns for columns, _ in parts], found, steps)
+    shown = (SHOWN, SHOWN_WITHOUT_TOTAL) if non_negative else None
+    return _joined_strata(estimate, parts, found, FILTERED, shown)
 
 
 def _filtered(
@@ -157,7 +155,7 @@ def _filtered(
         states = model.state_space(chosen)
         shares, variances = states.filter(model.observed)
         skews = SmoothedNoise(states).cumulants[0]
-        found = shares + model.start, states.gains, variances, states.count_variance, skews
+        found = shares + model.long_run.start, states.gains, variances, states.count_variance, skews
         parts.append(tuple(part[first:] for part in found))
         first = stop
     shares, *of_counts = (np.concatenate(part) for part in zip(*parts, strict=True))
@@ -187,25 +185,22 @@ def _erring_in_common(strata: list[tuple[FloatArray, SmoothedNoise]]) -> list[tu
 
 def _joined_strata(
     estimate: Estimate,
-    columns: list[IntArray],
+    parts: list[tuple[IntArray, Observations]],
     found: Sequence[tuple[FloatArray, SmoothedNoise | FilteredNoise]],
-    steps: tuple[str, ...],
+    step: str,
+    shown: tuple[str, str] | None,
 ) -> Estimate:
-    """Return an estimate of columns that were smoothed in strata, each with public totals of its own."""
-    steps = (*estimate.steps, *steps)
+    """Return an estimate of columns that were smoothed in strata, each with public totals of its own.
+
+    ``shown`` says how negative counts are shown: with public totals, and without.
+    """
+    steps = (*estimate.steps, step, *(() if shown is None else (shown[0 if parts[0][1].is_shared else 1],)))
     if len(found) == 1:
         return replace(estimate, values=found[0][0], noise=found[0][1], steps=steps)
-    values = np.empty(estimate.values.shape)
+    columns, values = [some for some, _ in parts], np.empty(estimate.values.shape)
     for some, (part, _) in zip(columns, found, strict=True):
         values[:, some] = part
     return replace(estimate, values=values, noise=StrataNoise.joined([one for _, one in found], columns), steps=steps)
-
-
-def _said(parts: list[tuple[IntArray, Observations]], *, in_periods: bool) -> tuple[str]:
-    """Return how negative counts are shown."""
-    if parts[0][1].is_shared:
-        return (SHOWN_IN_PERIODS if in_periods else SHOWN,)
-    return (SHOWN_ADDING_UP if in_periods else SHOWN_WITHOUT_TOTAL,)
 
 
 def measured_with_sums(estimate: Estimate, missing: BoolArray | None = None) -> list[tuple[IntArray, Observations]]:
@@ -268,19 +263,10 @@ def _learned(
     if first > 0:
         model, chosen = fitted(known.until(first), calendar.until(first), excess[:first], hyperparameters)
         return model.extended(shown, calendar.until(stop), excess[:stop]), chosen
-    base = np.full(n_places, 1 / n_places)
-    if not known.is_shared:
-        base = np.full(n_places, max(float(np.abs(known.counts[0]).mean()), 1.0))
-    model = Model(
-        observations=shown,
-        calendar=calendar.until(stop),
-        excess=excess[:stop],
-        base=base,
-        start=base,
-        start_variance=base * np.maximum(base, 1 - base),
-        shares=np.broadcast_to(base, shown.counts.shape),
-        shift_variance=np.zeros((1, 1)),
-    )
+    base = np.full(n_places, 1 / n_places if known.is_shared else max(float(np.abs(known.counts[0]).mean()), 1.0))
+    first_levels = LongRun(base, base, base * np.maximum(base, 1 - base))
+    shares = np.broadcast_to(base, shown.counts.shape)
+    model = Model(shown, calendar.until(stop), excess[:stop], first_levels, shares)
     return model, hyperparameters or SETTINGS.shares_prior
 
 
@@ -294,15 +280,9 @@ def _weights(known: Observations, model: StateSpace) -> tuple[FloatArray | None,
         return None, None
     exposures = np.broadcast_to(known.exposures[:, None], model.shape)
     all_times = np.zeros(len(exposures), np.int64)
-    of_shares = model.covariances(exposures[None], all_times, 1)[:, 0, 0, 0]
-    of_counts = model.count_variance.sum(axis=0)
-    if not of_counts.sum() > 0:
-        of_counts = np.ones_like(of_counts)
-    if not of_shares.sum() > 0:
-        of_shares = np.ones_like(of_shares)
-    of_shares, of_counts = of_shares / of_shares.sum(), of_counts / of_counts.sum()
-    total = max(float(known.exposures.sum()), 1.0)
-    gains = known.exposures @ model.gains / total
+    of_shares = parts_of_one(model.covariances(exposures[None], all_times, 1)[:, 0, 0, 0])
+    of_counts = parts_of_one(model.count_variance.sum(axis=0))
+    gains = known.exposures @ model.gains / max(float(known.exposures.sum()), 1.0)
     return of_shares * (1 - gains) + of_counts * (of_shares @ gains), of_counts
 
 

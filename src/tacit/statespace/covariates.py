@@ -261,10 +261,10 @@ class Terms:
     @classmethod
     def learned(cls, covariates: Covariates | None, n_times: int) -> Self:
         """Return the terms of covariates, of which the first ``n_times`` bins may be looked at."""
-        columns = []
-        rows = {} if covariates is None else covariates.rows(0, n_times)
-        of_all = {name: known_means(column) for name, column in rows.items()}
-        around = 1 if covariates is None else bins_per_day(covariates.time.step) or 1
+        if covariates is None:
+            return cls()
+        columns, around = [], bins_per_day(covariates.time.step) or 1
+        of_all = {name: known_means(column) for name, column in covariates.rows(0, n_times).items()}
         for name, column in of_all.items():
             known = column[np.isfinite(column)]
             if not len(known) or known.min() == known.max():
@@ -292,10 +292,9 @@ class Terms:
             around = bins_per_day(time.step) or 1
             known = covariates.rows(0, stop + around)
             parts += [self._of_column(column, known[column.name], first, stop, around) for column in self.columns]
-        days = starts[first:-1].astype("datetime64[D]").astype(str)
         if self.specials:
-            of_year = np.array([day[5:] for day in days])
-            parts.append(np.stack([of_year == special for special in self.specials], axis=1).astype(np.float64))
+            of_year = np.array([day[5:] for day in starts[first:-1].astype("datetime64[D]").astype(str)])
+            parts.append((of_year[:, None] == np.array(self.specials)).astype(np.float64))
         return np.ascontiguousarray(np.concatenate(parts, axis=1))
 
     def _of_column(self, column: Column, values: FloatArray, first: int, stop: int, around: int) -> FloatArray:
@@ -322,12 +321,13 @@ def known_means(column: FloatArray) -> FloatArray:
 def _has_neighbours(name: str, columns: Mapping[str, FloatArray], around: int) -> bool:
     """Return whether other columns flag most of the days before or after those that one flags."""
     flags = np.nan_to_num(columns[name]) == 1
-    for shift in (-around, around):
-        beside = np.roll(flags, shift)
-        for other, column in columns.items():
-            if other != name and np.mean(np.nan_to_num(column)[beside] == 1) > 0.5 and column[~beside].mean() < _RARE:
-                return True
-    return False
+    days_beside = np.roll(flags, -around), np.roll(flags, around)
+    others = (column for other, column in columns.items() if other != name)
+    return any(
+        np.mean(np.nan_to_num(column)[beside] == 1) > 0.5 and column[~beside].mean() < _RARE
+        for column in others
+        for beside in days_beside
+    )
 
 
 _EXAMPLE: Final = np.array(["2018-01-01", "2018-02-01"], "datetime64[s]")

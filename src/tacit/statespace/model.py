@@ -20,9 +20,9 @@ Reference: DeJong1998.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import astuple, dataclass, replace
+from dataclasses import astuple, dataclass, field, replace
 from functools import cached_property
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -30,7 +30,7 @@ from tacit._base.arrays import FloatArray, IntArray
 from tacit.counts.series import Observations
 from tacit.statespace.covariates import DAYS_A_YEAR, Seasons
 from tacit.statespace.settings import SETTINGS, Hyperparameters
-from tacit.statespace.size_prior import columns_by_kind, long_run_shares
+from tacit.statespace.size_prior import LongRun, columns_by_kind, long_run_shares
 from tacit.statespace.state_space import StateSpace
 
 _AVERAGED: Final = ((0, 2), (5, 1))  # level_sd, squared, and overdispersion: variances both
@@ -41,24 +41,18 @@ _SHRINK: Final = 0.4  # of a step that did not help; a half or a third take as m
 class Model:
     """All of the model but its hyperparameters.
 
-    ``excess`` is the part of each public total that is out of the ordinary. ``base`` are long-run shares, ``start`` and
-    ``start_variance`` the prior of the first levels, ``shares`` those that variances of counts are taken at.
-    ``shift_variance`` is that of level shifts (times x places, or one 0), ``skews`` third cumulants of the posterior of
-    long-run shares, ``taken`` what the size prior took from their variance. ``of_weights`` says that the states are
-    weights, whose parts of their sum are the shares. ``fitted_places`` are some places, as they are once the sum of all
-    is known.
+    ``excess`` is the part of each public total that is out of the ordinary. ``long_run`` are long-run shares and the
+    prior of the first levels, ``shares`` those that variances of counts are taken at. ``shift_variance`` is that of
+    level shifts (times x places, or one 0). ``of_weights`` says that the states are weights, whose parts of their sum
+    are the shares. ``fitted_places`` are some places, as they are once the sum of all is known.
     """
 
     observations: Observations
     calendar: Seasons
     excess: FloatArray
-    base: FloatArray
-    start: FloatArray
-    start_variance: FloatArray
+    long_run: LongRun
     shares: FloatArray
-    shift_variance: FloatArray
-    skews: FloatArray | None = None
-    taken: FloatArray | None = None
+    shift_variance: FloatArray = field(default_factory=lambda: np.zeros((1, 1)))
     of_weights: bool = False
     fitted_places: IntArray | None = None
 
@@ -67,8 +61,8 @@ class Model:
 
         The prior of levels knows the counts already; they would be used twice.
         """
-        squares = np.square(self.base)
-        return replace(self, start=self.base, start_variance=SETTINGS.start_width * squares + squares.mean())
+        shares, squares = self.long_run.shares, np.square(self.long_run.shares)
+        return replace(self, long_run=LongRun(shares, shares, SETTINGS.start_width * squares + squares.mean()))
 
     def extended(self, known: Observations, calendar: Seasons, excess: FloatArray) -> Model:
         """Return the same for more times, or fewer: the last shares stay, and no further level shifts."""
@@ -90,15 +84,13 @@ class Model:
     def observed(self) -> FloatArray:
         """Return observed shares less the prior means of their levels; 0 where there is no exposure."""
         exposures, counts = self.observations.exposures[:, None], self.observations.counts
-        shares = np.divide(counts, exposures, out=np.zeros(counts.shape), where=exposures > 0) - self.start
+        shares = np.divide(counts, exposures, out=np.zeros(counts.shape), where=exposures > 0) - self.long_run.start
         return shares if self.fitted_places is None else shares[:, self.fitted_places]
 
     def state_space(self, hyperparameters: Hyperparameters) -> StateSpace:
         """Return the Gaussian state-space form."""
-        (shares, chance, noise_variance, scale, start_variance, shifts), step_days = (
-            self._fixed,
-            self.calendar.step_days,
-        )
+        shares, chance, noise_variance, scale, start_variance, shifts = self._fixed
+        step_days = self.calendar.step_days
         steps = hyperparameters.level_sd**2 * step_days / DAYS_A_YEAR
         of_kind = {"weekday": hyperparameters.weekday_sd**2, "season": hyperparameters.season_sd**2}
         mean_share = shares.mean(axis=1, keepdims=True)
@@ -130,9 +122,9 @@ class Model:
         known, chosen = self.observations, self.fitted_places
         noise_variance = known.noise_variance(self.shares)
         chance = known.exposures[:, None] * self.shares
-        scale_squared, start_variance = np.square(self.base), self.start_variance
+        scale_squared, start_variance = np.square(self.long_run.shares), self.long_run.start_variance
         if self.of_weights:  # of what a weight moves, its share shows a part: the sum of weights moves with it
-            scale_squared = scale_squared * (1 - self.base)
+            scale_squared = scale_squared * (1 - self.long_run.shares)
         if chosen is not None and known.is_shared:
             chance = chance * _left_by_sum(self.shares)
             noise_variance = noise_variance * _left_by_sum(noise_variance)
@@ -171,21 +163,15 @@ def fitted(
     observations: Observations, calendar: Seasons, excess: FloatArray, hyperparameters: Hyperparameters | None
 ) -> tuple[Model, Hyperparameters]:
     """Return the model of a series and its hyperparameters, which are estimated if not given."""
-
-    def long_run(level_variance: float = 0.0) -> dict[str, Any]:
-        found = long_run_shares(observations, excess, level_variance=level_variance)
-        start = {"start": found.start, "start_variance": found.start_variance}
-        return {"base": found.shares, "skews": found.skews, "taken": found.taken, **start}
-
-    first = long_run()
-    shares = np.broadcast_to(first["base"], observations.counts.shape)
-    model = Model(observations, calendar, excess, shares=shares, shift_variance=np.zeros((1, 1)), **first)
+    first = long_run_shares(observations, excess)
+    model = Model(observations, calendar, excess, first, np.broadcast_to(first.shares, observations.counts.shape))
     prior = SETTINGS.shares_prior if observations.is_shared else SETTINGS.rates_prior
     chosen = hyperparameters or fit_hyperparameters(model.flat_start(), prior, prior=prior)
     for _ in range(SETTINGS.revisions):
-        model = replace(model, **long_run(calendar.mean_drift(chosen.level_sd)))
-        shares = model.state_space(chosen).smooth(model.observed)[0] + model.start
-        model = replace(model, shares=np.maximum(shares, SETTINGS.least_share * model.base))
+        found = long_run_shares(observations, excess, level_variance=calendar.mean_drift(chosen.level_sd))
+        model = replace(model, long_run=found)
+        shares = model.state_space(chosen).smooth(model.observed)[0] + found.start
+        model = replace(model, shares=np.maximum(shares, SETTINGS.least_share * found.shares))
         model = replace(model, shift_variance=level_shifts(model.flat_start(), chosen))
         if hyperparameters is None:
             chosen = fit_hyperparameters(model.flat_start(), chosen, prior=prior, first_step=SETTINGS.next_step)
@@ -200,10 +186,13 @@ def fit_hyperparameters(
     Places are independent given their totals, so a few dozen of them, from the largest to the smallest, tell as much
     as is needed about hyperparameters that all share: as many of each kind of event.
     """
-    of_kind = columns_by_kind(model.observations.kinds, len(model.base))
+    sizes = model.long_run.shares
+    of_kind = columns_by_kind(model.observations.kinds, len(sizes))
     most = max(SETTINGS.fitted_places // len(of_kind), 1)
-    chosen = np.sort(np.concatenate([_from_largest_to_smallest(model.base, columns, most) for columns in of_kind]))
-    given_sum, centre, sd = model.given_sum(chosen), prior.logs(), np.array(astuple(SETTINGS.prior_sd))
+    ranked = (columns[np.argsort(-sizes[columns], kind="stable")] for columns in of_kind)
+    chosen = [some[np.linspace(0, len(some) - 1, min(len(some), most)).astype(np.int64)] for some in ranked]
+    given_sum = model.given_sum(np.sort(np.concatenate(chosen)))
+    centre, sd = prior.logs(), np.array(astuple(SETTINGS.prior_sd))
 
     def loss(logs: FloatArray) -> float:
         state_space = given_sum.state_space(Hyperparameters.from_logs(logs))
@@ -215,12 +204,6 @@ def fit_hyperparameters(
         return penalty - float(state_space.log_likelihoods(given_sum.observed).sum())
 
     return _averaged(loss, minimize(loss, start.logs(), first_step))
-
-
-def _from_largest_to_smallest(sizes: FloatArray, columns: IntArray, most: int) -> IntArray:
-    """Return at most so many of the columns, evenly by their rank."""
-    order = columns[np.argsort(-sizes[columns], kind="stable")]
-    return order[np.linspace(0, len(order) - 1, min(len(order), most)).astype(np.int64)]
 
 
 def _averaged(loss: Callable[[FloatArray], float], best: FloatArray) -> Hyperparameters:
@@ -283,7 +266,7 @@ def level_shifts(model: Model, hyperparameters: Hyperparameters) -> FloatArray:
     for _ in range(SETTINGS.most_shifts):
         part = replace(model, shift_variance=found).given_sum(places)
         scores, informations = part.state_space(hyperparameters).level_scores(part.observed)
-        variances = np.square(model.base[places]) * np.array(SETTINGS.shift_variances)[:, None, None]
+        variances = np.square(model.long_run.shares[places]) * np.array(SETTINGS.shift_variances)[:, None, None]
         wider = 1 + variances * informations
         means = variances * scores / wider
         logs = prior + 0.5 * (means * scores - np.log(wider))

@@ -183,9 +183,10 @@ class Ahead:
         """Return the variances of predictions, ... x horizon."""
         loads = self._loads
         known = ((loads @ self.covariances) * loads).sum(axis=-1)
-        later = np.arange(loads.shape[-2])
+        later, square = np.arange(loads.shape[-2]), self.phi**2
         level, ar, coefficients = self._process
-        added = level * later + ar * _powers(self.phi**2, later)
+        # 1 + phi^2 + ... + phi^(2 (later - 1))
+        added = level * later + ar * (later if square == 1 else (1 - square**later) / (1 - square))
         added = added + later * (np.square(self.regressors) @ coefficients[..., None])[..., 0]
         return np.asarray(known + added, np.float64)
 
@@ -217,8 +218,3 @@ class Ahead:
 def _from_the_end(values: FloatArray) -> FloatArray:
     """Return sums over a bin and all after it."""
     return np.cumsum(values[..., ::-1, :], axis=-2)[..., ::-1, :]
-
-
-def _powers(base: float, n: IntArray) -> FloatArray:
-    """Return 1 + base + ... + base^(n-1)."""
-    return np.asarray(n if base == 1 else (1 - base**n) / (1 - base), np.float64)

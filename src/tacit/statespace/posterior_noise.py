@@ -221,7 +221,7 @@ class FilteredNoise(PosteriorNoise):
         """The weights by which the rest of each total was disaggregated: for shares, and for counts around them."""
         if not self.is_shared:
             return np.zeros(self.shape), np.zeros(self.shape)
-        of_shares, of_counts = _parts_of_one(self.share_variance), _parts_of_one(self.count_variance)
+        of_shares, of_counts = parts_of_one(self.share_variance), parts_of_one(self.count_variance)
         kept = (of_shares * self.gains).sum(axis=1, keepdims=True)
         return of_shares * (1 - self.gains) + of_counts * kept, of_counts
 
@@ -358,7 +358,8 @@ def _of_stratum(grouping: Grouping, columns: IntArray) -> Grouping:
     return Grouping.of_columns(grouping.time, grouping.columns[columns], grouping.shape)
 
 
-def _parts_of_one(variances: FloatArray) -> FloatArray:
-    total = variances.sum(axis=1, keepdims=True)
-    even = np.full(variances.shape, 1 / variances.shape[1])
+def parts_of_one(variances: FloatArray) -> FloatArray:
+    """Return the parts of variances in their sums over the last axis; even ones where nothing varies."""
+    total = variances.sum(axis=-1, keepdims=True)
+    even = np.full(variances.shape, 1 / variances.shape[-1])
     return np.asarray(np.divide(variances, total, out=even, where=total > 0), np.float64)

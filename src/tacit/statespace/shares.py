@@ -18,11 +18,11 @@ from tacit._base.extras import require
 from tacit._base.kernels import compiled_kernels
 from tacit.counts.series import Observations
 from tacit.domain import TimeAxis
-from tacit.statespace.covariates import Seasons, seasons
+from tacit.statespace.covariates import seasons
 from tacit.statespace.model import Model, fitted
 from tacit.statespace.passes import Ahead
 from tacit.statespace.settings import SETTINGS, Hyperparameters
-from tacit.statespace.size_prior import SizePrior, expected_sizes, pooled_shares
+from tacit.statespace.size_prior import LongRun, SizePrior, expected_sizes, pooled_shares
 
 _FAR: Final = (-5.0, 6.0)  # standard deviations from 0 beyond which a normal part is 0, or all: to 1e-6
 _MOST_NUMBERS: Final = 1 << 22  # in one array: 32 MB
@@ -105,7 +105,11 @@ class ShareModel:
 
     def filter(self, known: Observations, excess: FloatArray, time: TimeAxis, origins: IntArray) -> Weights:
         """Return the filtered weights at origins (ascending)."""
-        model = self._model(known, seasons(time.without_end().with_end(len(known.exposures))), excess)
+        calendar = seasons(time.without_end().with_end(len(known.exposures)))
+        # first levels are all as uncertain: else the first bins of large places would set the sum of all weights
+        prior = LongRun(self.base, self.base, np.ones(len(self.base)))
+        model = Model(known, calendar, excess, prior, self.shares, self.shift_variance, of_weights=True)
+        model = model.extended(known, calendar, excess)  # over the bins after those it learned from
         states_of = model.state_space(self.hyperparameters)
         start, steps = states_of.start_and_steps
         n_places, size = start.shape
@@ -115,10 +119,8 @@ class ShareModel:
         kernel = compiled_kernels("filters").share_states
         kernel(*observed, states_of.regressors, self.base, *dynamics, True, origins, states, covariances)
         wholes = states[:, :, 0].sum(axis=0)[:, None]
-        squares = np.square(wholes)
-        found = Weights(
-            origins, states / wholes, covariances / squares[..., None], states_of.phi, steps[:, None] / squares
-        )
+        covariances /= np.square(wholes)[..., None]
+        found = Weights(origins, states / wholes, covariances, states_of.phi, steps[:, None] / np.square(wholes))
         return found.given_sizes(self.sizes, *pooled_shares(known, excess, model.shares, origins)[:2])
 
     def predict(self, weights: Weights, time: TimeAxis, horizon: int) -> Shares:
@@ -138,13 +140,6 @@ class ShareModel:
         shares, variances = _positive(means / wholes, variances / np.square(wholes))
         shares = np.moveaxis(shares / shares.sum(axis=0), 0, 2)
         return Shares(shares, np.moveaxis(variances, 0, 2), weights, wholes, coming)
-
-    def _model(self, known: Observations, calendar: Seasons, excess: FloatArray) -> Model:
-        """Return the model of all bins, those after what it learned from included."""
-        # first levels are all as uncertain: else the first bins of large places would set the sum of all weights
-        prior = self.base, self.base, np.ones(len(self.base))
-        learned = Model(known, calendar, excess, *prior, self.shares, self.shift_variance, of_weights=True)
-        return learned.extended(known, calendar, excess)
 
 
 def _positive(means: FloatArray, variances: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -18,7 +18,7 @@ Reference: Efron1973.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from itertools import product
 from typing import Final
@@ -59,15 +59,13 @@ class SizePrior:
         largest = max(2 * self.units[columns].sum() / self.units[columns].min() for columns in of_kind)
         sizes = np.exp(np.arange(np.log(SETTINGS.least_size), np.log(largest), _STEP))
         below = np.empty((len(self.units), len(sizes)))
-        for columns in of_kind:
-            of_columns = (part[columns] for part in (self.units, self.levels, self.variances))
-            below[columns] = _mixture(sizes, *of_columns)
+        for some in of_kind:
+            below[some] = _mixture(sizes, self.units[some], self.levels[some], self.variances[some])
         return below
 
     def moments(self, levels: FloatArray, variances: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return posterior means, variances and third cumulants of shares, given levels (places)."""
-        edges, chances = self._posterior(levels[:, None], variances[:, None])
-        shares, chances = ((edges[..., 1:] + edges[..., :-1]) / 2)[:, 0], chances[:, 0]
+        _, shares, chances = (part[:, 0] for part in self._posterior(levels[:, None], variances[:, None]))
         means = (chances * shares).sum(axis=1)
         apart = shares - means[:, None]
         # at least a thousandth of the variance: cells are a fifth of a standard deviation wide
@@ -91,33 +89,29 @@ class SizePrior:
     def _given_sum(self, levels: FloatArray, variances: FloatArray) -> tuple[FloatArray, FloatArray]:
         moved = levels
         for _ in range(_ROUNDS):
-            edges, chances = self._posterior(moved, variances)
-            centres = (edges[..., 1:] + edges[..., :-1]) / 2
+            _, centres, chances = self._posterior(moved, variances)
             means = (chances * centres).sum(axis=-1)
             spread = (chances * np.square(centres - means[..., None])).sum(axis=-1).sum(axis=0)
             moved = moved + (1 - means.sum(axis=0)) / np.maximum(spread, 1e-300) * variances
         medians, squares = _medians(*self._posterior(moved, variances))
         return medians / medians.sum(axis=0), squares
 
-    def _posterior(self, levels: FloatArray, variances: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return edges of cells around levels (places x origins), and the posterior probability of each cell."""
-        edges, likelihoods = _cells(levels, variances)
+    def _posterior(self, levels: FloatArray, variances: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return edges and centres of cells around levels (places x origins), and the posterior probability of each."""
+        edges, centres, likelihoods = _cells(levels, variances)
         prior = np.diff(_interpolated(self.below, edges / self.units[:, None, None]), axis=-1)
         parts = prior * likelihoods + 1e-300
-        return edges, parts / parts.sum(axis=-1, keepdims=True)
+        return edges, centres, parts / parts.sum(axis=-1, keepdims=True)
 
 
 def _mixture(sizes: FloatArray, units: FloatArray, levels: FloatArray, variances: FloatArray) -> FloatArray:
     """Return the probability of less than ``sizes``, by the distributions that the levels of other places speak for."""
-    edges, likelihoods = _cells(levels, variances)
-    family = _family(len(units), SETTINGS)
-    rows = np.array([one.below(sizes) for one in family])
-    logs = np.empty((len(family), len(units)))
-    for row, one in enumerate(family):
-        evidence = (np.diff(one.below(edges / units[:, None]), axis=-1) * likelihoods).sum(axis=-1)
-        logs[row] = np.log(np.maximum(evidence, 1e-300))
+    (edges, _, likelihoods), family = _cells(levels, variances), _family(len(units), SETTINGS)
+    priors = (np.diff(one.below(edges / units[:, None]), axis=-1) for one in family)
+    logs = np.log(np.maximum([(prior * likelihoods).sum(axis=-1) for prior in priors], 1e-300))
     of_others = logs.sum(axis=1, keepdims=True) - logs + np.array([[one.log_weight] for one in family])
     weights = np.exp(of_others - of_others.max(axis=0))
+    rows = np.array([one.below(sizes) for one in family])
     return np.asarray((weights / weights.sum(axis=0)).T @ rows, np.float64)
 
 
@@ -147,18 +141,18 @@ def expected_sizes(
 
 @dataclass(frozen=True, slots=True)
 class LongRun:
-    """For every place its long-run share, the third cumulant of its posterior, and a normal prior of the first level.
+    """For every place its long-run share, a normal prior of its first level, and what the size prior did to it.
 
     ``start`` and ``start_variance`` give, together with the counts, posterior mean and variance of the share again. So
-    where they say little of a place, the mean may be far from it. ``taken`` is what the prior took from the variance of
-    each share (:func:`common_sd` gives it back to sums).
+    where they say little of a place, the mean may be far from it. ``skews`` are third cumulants of the posterior,
+    ``taken`` what the prior took from the variance of each share (:func:`common_sd` gives it back to sums).
     """
 
     shares: FloatArray
-    skews: FloatArray
     start: FloatArray
     start_variance: FloatArray
-    taken: FloatArray
+    skews: FloatArray = field(default_factory=lambda: np.zeros(1))
+    taken: FloatArray = field(default_factory=lambda: np.zeros(1))
 
 
 def long_run_shares(known: Observations, excess: FloatArray, *, level_variance: float = 0.0) -> LongRun:
@@ -170,7 +164,7 @@ def long_run_shares(known: Observations, excess: FloatArray, *, level_variance: 
     shares = np.full(n_places, 1 / n_places) if known.is_shared else np.ones(n_places)
     raw, errors, exposures = (part[:, 0] for part in pooled_shares(known, excess, shares[None], everything))
     if not exposures.any():
-        return LongRun(shares, np.zeros(n_places), shares, np.square(shares), np.zeros(n_places))
+        return LongRun(shares, shares, np.square(shares), np.zeros(n_places), np.zeros(n_places))
     shares = units = expected_sizes(known, raw, errors)
     for _ in range(SETTINGS.size_rounds):
         chance = pooled_shares(known, excess, shares[None], everything)[1][:, 0]
@@ -182,7 +176,7 @@ def long_run_shares(known: Observations, excess: FloatArray, *, level_variance: 
     widest = SETTINGS.widest_start * np.square(shares) + variances
     precision = np.maximum(1 / squares - 1 / variances, 1 / widest)
     start = shares + (shares - raw) / (variances * precision)
-    return LongRun(shares, skews, start, 1 / precision, np.maximum(variances - squares, 0.0))
+    return LongRun(shares, start, 1 / precision, skews, np.maximum(variances - squares, 0.0))
 
 
 def common_sd(taken: FloatArray, kinds: IntArray) -> FloatArray:
@@ -264,8 +258,8 @@ def _family(n_places: int, settings: Settings) -> tuple[_Distribution, ...]:
     return tuple(found)
 
 
-def _cells(levels: FloatArray, variances: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return edges of cells above 0 around each level, and the likelihood of the level at the centre of each cell.
+def _cells(levels: FloatArray, variances: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return edges and centres of cells above 0 around each level, and the likelihood of the level at each centre.
 
     Where 0 is near, cells are the smaller the nearer they are to it: places may be much smaller than noise.
     """
@@ -273,9 +267,8 @@ def _cells(levels: FloatArray, variances: FloatArray) -> tuple[FloatArray, Float
     low = np.maximum(levels[..., None] - _FAR * sd, 0.0)
     high = np.maximum(levels, 0.0)[..., None] + _FAR * sd
     edges = low + (high - low) * np.where(low > 0, _CELLS, np.square(_CELLS))
-    apart = (levels[..., None] - (edges[..., 1:] + edges[..., :-1]) / 2) / sd
-    nearest = np.minimum(levels, 0.0)[..., None] / sd
-    return edges, np.exp(0.5 * (np.square(nearest) - np.square(apart)))
+    centres, nearest = (edges[..., 1:] + edges[..., :-1]) / 2, np.minimum(levels, 0.0)[..., None] / sd
+    return edges, centres, np.exp(0.5 * (np.square(nearest) - np.square((levels[..., None] - centres) / sd)))
 
 
 def _interpolated(below: FloatArray, sizes: FloatArray) -> FloatArray:
@@ -289,12 +282,12 @@ def _interpolated(below: FloatArray, sizes: FloatArray) -> FloatArray:
     return np.asarray(found * np.minimum(sizes / least, 1.0), np.float64)
 
 
-def _medians(edges: FloatArray, chances: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _medians(edges: FloatArray, centres: FloatArray, chances: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return the medians of distributions given by the probabilities of cells, and the mean squares around them."""
     up_to = np.cumsum(chances, axis=-1)
     cell = np.argmax(up_to >= 0.5, axis=-1)[..., None]
     low, high = np.take_along_axis(edges, cell, -1), np.take_along_axis(edges, cell + 1, -1)
     chance = np.take_along_axis(chances, cell, -1)
     median = low + (high - low) * (0.5 - np.take_along_axis(up_to, cell, -1) + chance) / chance
-    squares = (chances * np.square((edges[..., 1:] + edges[..., :-1]) / 2 - median)).sum(axis=-1)
+    squares = (chances * np.square(centres - median)).sum(axis=-1)
     return np.asarray(median[..., 0], np.float64), np.asarray(squares, np.float64)

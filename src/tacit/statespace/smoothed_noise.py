@@ -78,7 +78,7 @@ class SmoothedNoise(PosteriorNoise):
         def in_places(owner: Any, *names: str) -> dict[str, Any]:
             return {name: _evened_places(getattr(owner, name), is_gone) for name in names}
 
-        changes = {name: in_cells(name) for name in ("process_variance", "noise_variance")}
+        changes: dict[str, Any] = {name: in_cells(name) for name in ("process_variance", "noise_variance")}
         model = replace(model, **changes, **in_places(model, "state_variances", "coefficient_variances"))
         offsets = None if self.offsets is None else np.where(cells, 0.0, self.offsets)
         of_places = in_places(self, "share_weights", "count_weights", "share_skews", "kind_sd")

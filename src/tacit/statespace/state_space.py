@@ -102,15 +102,11 @@ class StateSpace:
 
     def for_places(self, places: IntArray) -> StateSpace:
         """Return the same for some of the places."""
-        is_constant = self.shift_variance.shape == (1, 1)
-        return replace(
-            self,
-            process_variance=self.process_variance[:, places],
-            noise_variance=self.noise_variance[:, places],
-            state_variances=self.state_variances[places],
-            coefficient_variances=self.coefficient_variances[places],
-            shift_variance=self.shift_variance if is_constant else self.shift_variance[:, places],
-        )
+        of_times = ["process_variance", "noise_variance"]
+        of_times += [] if self.shift_variance.shape == (1, 1) else ["shift_variance"]
+        parts: dict[str, Any] = {name: getattr(self, name)[:, places] for name in of_times}
+        parts |= {name: getattr(self, name)[places] for name in ("state_variances", "coefficient_variances")}
+        return replace(self, **parts)
 
     def given_rates(self) -> StateSpace:
         """Return the same for known rates, as a regression on one constant whose coefficient stands for all of them."""
@@ -148,18 +144,16 @@ class StateSpace:
     def filter(self, shares: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return means and variances of shares given what was observed up to each time (times x places)."""
         (n_times, n_places), (start, steps) = self.shape, self.start_and_steps
-        known, times = (np.ascontiguousarray(shares.T), np.ascontiguousarray(self.share_variance.T)), np.arange(n_times)
-        regressors, size = np.ascontiguousarray(self.regressors), start.shape[1]
+        known = np.ascontiguousarray(shares.T), np.ascontiguousarray(self.share_variance.T)
+        regressors, size, times = np.ascontiguousarray(self.regressors), start.shape[1], np.arange(n_times)
         loads = np.concatenate([np.ones((n_times, 2)), regressors], axis=1)
         states, covariances = np.empty((1, n_times, size)), np.empty((1, n_times, size, size))
         before, variances = np.empty((2, n_times, n_places))
         for place in range(n_places):
             one = slice(place, place + 1)
+            observed = *(part[one] for part in known), regressors
             dynamics = np.zeros(1), start[one], steps[one], self.phi, self.shifts[one]
-            observed = (part[one] for part in known)
-            compiled_kernels("filters").share_states(
-                *observed, regressors, *dynamics, False, times, states, covariances
-            )
+            compiled_kernels("filters").share_states(*observed, *dynamics, False, times, states, covariances)
             before[:, place] = (loads * states[0]).sum(axis=1)
             variances[:, place] = ((loads[:, None] @ covariances[0])[:, 0] * loads).sum(axis=1) + self.shifts[place]
         gains = variances / (variances + self.share_variance)
@@ -271,11 +265,8 @@ class StateSpace:
         if self.tree is None:
             noise_variance = np.ascontiguousarray(self.share_variance.T)
             return np.ones(self.shape[0]), noise_variance, np.zeros(noise_variance.shape)
-        return (
-            self.exposures,
-            np.ascontiguousarray(self.noise_variance.T),
-            np.ascontiguousarray(self.process_variance.T),
-        )
+        noise_variance, process_variance = self.noise_variance.T, self.process_variance.T
+        return self.exposures, np.ascontiguousarray(noise_variance), np.ascontiguousarray(process_variance)
 
     @cached_property
     def shifts(self) -> FloatArray:

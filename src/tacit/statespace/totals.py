@@ -135,19 +135,14 @@ class TotalModel:
 
 def _special_days(days: list[str], innovations: FloatArray) -> tuple[str, ...]:
     """Return the days of the year on which innovations of several years agree; NaN where not observed."""
-    limit = SETTINGS.totals.special_score  # one year alone cannot make a day special
-    of_day: dict[str, list[float]] = {}
-    for day, score in zip(days, np.clip(innovations, -limit, limit).tolist(), strict=True):
-        if not np.isnan(score):
-            of_day.setdefault(day[5:], []).append(score)
-    found = {
-        day: abs(float(np.sum(some))) / len(some) ** 0.5
-        for day, some in of_day.items()
-        if len(some) >= SETTINGS.totals.special_years
-    }
-    far_off = [day for day in found if found[day] > limit]
-    best = sorted(far_off, key=lambda day: (-found[day], day))
-    return tuple(sorted(best[: SETTINGS.totals.most_specials]))
+    settings, is_known = SETTINGS.totals, np.isfinite(innovations)
+    limit = settings.special_score  # one year alone cannot make a day special
+    names, of_day = np.unique([day[5:] for day in days], return_inverse=True)
+    years = np.bincount(of_day, is_known)
+    sums = np.bincount(of_day, np.where(is_known, np.clip(innovations, -limit, limit), 0.0))
+    found = np.where(years < settings.special_years, 0.0, np.abs(sums) / np.sqrt(np.maximum(years, 1)))
+    best = np.argsort(-found, kind="stable")[: settings.most_specials]  # of equal ones the first in the year
+    return tuple(sorted(names[best[found[best] > limit]].tolist()))
 
 
 def _observed(series: Series) -> tuple[FloatArray, FloatArray]:

@@ -17,9 +17,8 @@ from tacit._base.kernels.compiling import compiled
 def _predict(state: FloatArray, covariance: FloatArray, phi: Any, steps: FloatArray) -> None:
     """Move a state on by one time; ``steps`` are the variances that its parts gain."""
     state[1] *= phi
-    for j in range(len(state)):
-        covariance[1, j] *= phi
-        covariance[j, 1] *= phi
+    covariance[1] *= phi
+    covariance[:, 1] *= phi
     for j in range(len(state)):
         covariance[j, j] += steps[j]
 
@@ -66,16 +65,12 @@ def share_states(
     If they ``are_parts``, each is observed as its part of the sum of all. All arrays but ``regressors`` have a row for
     each series.
     """
-    n_series, n_times = shares.shape
-    size = steps.shape[1]
-    n_origins = len(origins)
+    (n_series, n_times), size, n_origins = shares.shape, steps.shape[1], len(origins)
     state, covariance = np.zeros((n_series, size)), np.zeros((n_series, size, size))
-    asked, side = np.ones(size), np.empty(size)
+    asked, side, o = np.ones(size), np.empty(size), 0
+    state[:, 0] = starts
     for r in range(n_series):
-        state[r, 0] = starts[r]
-        for j in range(size):
-            covariance[r, j, j] = start_variance[r, j]
-    o = 0
+        covariance[r] = np.diag(start_variance[r])
     for t in range(origins[n_origins - 1] + 1):
         if t > 0:
             for r in range(n_series):
@@ -123,8 +118,7 @@ def rate_states(
     """
     n_times, n_origins, size = len(counts), len(origins), len(state)
     state, covariance = state.copy(), covariance.copy()
-    asked, side = np.ones(size), np.empty(size)
-    o = 0
+    asked, side, o = np.ones(size), np.empty(size), 0
     for t in range(n_times + 1):
         if t > 0:
             _predict(state, covariance, phi, steps)

@@ -65,7 +65,7 @@ def forward(
         kept = exposures[t] * (1 - own * weight)
         count_variance[t, 0], count_variance[t, 1], weights[row] = own, kept, weight
         first, second = side[0] * weight, side[1] * weight
-        covariances[row, 0], covariances[row, 1] = side[0], side[1]
+        covariances[row] = side
         for j in range(n_columns):
             component = decay * states[1, j]
             innovation = observed[t, j] - states[0, j] - component
@@ -77,7 +77,6 @@ def forward(
             _add(products, innovations, row, weight)
         a, b, c = a - first * side[0], b - first * side[1], c - second * side[1]
         for i in range(2, size):
-            covariances[row, i] = side[i]
             # a sum is held as what it differs by from the sum of what was observed
             gain = side[i] * weight - kept
             for j in range(n_columns):
@@ -112,9 +111,7 @@ def forward(
                 row += 1
         for k in range(2, size):
             if ends[k - 2, t]:
-                spread[k] = 0.0
-                spread[:, k] = 0.0
-                states[k] = 0.0
+                spread[k], spread[:, k], states[k] = 0.0, 0.0, 0.0
     return float(logs)
 
 
@@ -156,9 +153,7 @@ def backward(
             informations[t] = information
         for k in range(size - 2):
             if ends[k, t]:
-                score[:, k + 2] = 0.0
-                information[k + 2] = 0.0
-                information[:, k + 2] = 0.0
+                score[:, k + 2], information[k + 2], information[:, k + 2] = 0.0, 0.0, 0.0
         for k in range(size - 3, -1, -1):
             if ends[k, t]:
                 row -= 1
