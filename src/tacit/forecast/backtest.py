@@ -63,14 +63,11 @@ class Mean:
     @classmethod
     def of(cls, values: FloatArray, counted: NDArray[np.bool_]) -> Mean:
         """Return the mean over what was counted; the first axis are origins, whose means are taken for independent."""
-        n_origins = len(values)
-        weights = counted.reshape(n_origins, -1).sum(axis=1).astype(np.float64)
-        sums = np.where(counted, values, 0.0).reshape(n_origins, -1).sum(axis=1)
-        n_all = float(weights.sum())
-        if not n_all:
-            return cls(math.nan, math.nan)
-        mean = float(sums.sum() / n_all)
-        n_used = int((weights > 0).sum())
+        weights, sums = (
+            part.reshape(len(values), -1).sum(axis=1) for part in (counted * 1.0, np.where(counted, values, 0.0))
+        )
+        n_all, n_used = float(weights.sum()), int((weights > 0).sum())
+        mean = float(sums.sum() / n_all) if n_all else math.nan
         if n_used < 2:
             return cls(mean, math.nan)
         spread = np.square(sums - weights * mean).sum() * n_used / (n_used - 1)
@@ -131,15 +128,24 @@ class Leaderboard:
     scores: tuple[Score, ...]
     origins: NDArray[np.int64]
     horizon: int
-    first: str
-    last: str
     noise_share: float
-    is_mixed: bool
     is_laboratory: bool
     is_simulation: bool
     domain: Domain
     made: Mapping[str, tuple[CountDistribution, CountDistribution]]
     held: tuple[Held, Held]
+
+    @property
+    def first(self) -> str:
+        return self.domain.time.label(int(self.origins[0]))
+
+    @property
+    def last(self) -> str:
+        return self.domain.time.label(int(self.origins[-1]) + self.horizon - 1)
+
+    @property
+    def is_mixed(self) -> bool:
+        return bool((np.diff(self.origins) % season_length(self.domain.time.step)).any())
 
     @property
     def has_kinds(self) -> bool:
@@ -278,15 +284,11 @@ def backtest(
     scores.sort(key=lambda score: (score.mse if score.mae is None else score.mae).value)
     raw = Mean.of(squares[best] + counts.variances, counts.counted).value
     noise = Mean.of(counts.variances, counts.counted).value
-    axis = series.domain.time
     return Leaderboard(
         tuple(scores),
         at,
         horizon,
-        axis.label(int(at[0])),
-        axis.label(int(at[-1]) + horizon - 1),
         noise_share=min(noise / raw, 1.0) if raw > 0 else 0.0,
-        is_mixed=bool((np.diff(at) % season_length(axis.step)).any()),
         is_laboratory=truth is not None,
         is_simulation=series.is_simulation,
         domain=series.domain,

@@ -33,7 +33,6 @@ from tacit.statespace.covariates import Covariates, n_slots, season_length, slot
 _HORIZONS: Final = (1, 7, 28, 91, 182, 364)  # bins: a day, a week, a month, a quarter, half a year and a year
 _FEWEST_BINS: Final = 7  # a week of days
 _OWN_RHYTHM: Final = 0.1  # how far the weekdays of a place may differ from those of all, relative to its mean
-_SlotMeans = tuple[FloatArray, FloatArray, FloatArray]
 _LEAST: Final = 0.2  # of a place's mean is expected at the least, however low a noisy count
 _MOST_ORIGINS: Final = 120  # residuals of more origins overlap; half of them widen phi's own error by a fifth
 _MOST_NUMBERS: Final = 2_000_000  # looked at together: 16 MB an array
@@ -74,6 +73,8 @@ class Expected:
 Expect = Callable[[IntArray, int], Expected]
 _Residuals = tuple[FloatArray, FloatArray, FloatArray]
 """Squared residuals, the means they belong to, and their known variance: cases x columns."""
+_SlotMeans = tuple[FloatArray, FloatArray, FloatArray]
+"""Means of slots, the variances of their errors, and of the part that all slots share: origins x slots x columns."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -95,54 +96,50 @@ class Overdispersion:
         ``leads`` (origins x horizon) are the bins since the model last learned, ``n_missing`` how many just before each
         origin were not counted.
         """
-        phi = self._at(self.single, leads, n_missing[:, None])
-        means = expected.means
-        return CountDistribution(means, np.asarray(means + expected.variances() + phi * np.square(means), np.float64))
+        means, phi = expected.means, self._at(self.single, leads, n_missing[:, None])
+        return CountDistribution(means, means + expected.variances() + phi * np.square(means))
 
     def sums(self, expected: Expected, leads: FloatArray, n_missing: IntArray) -> CountDistribution:
         """Return the distributions of the sums over the whole horizon: origins x (places and all)."""
-        means = expected.means.sum(axis=1)
-        phi = self._at(self.summed, leads[:, -1], n_missing)
-        return CountDistribution(means, np.asarray(means + expected.sum_variances() + phi * np.square(means)))
+        means, phi = expected.means.sum(axis=1), self._at(self.summed, leads[:, -1], n_missing)
+        return CountDistribution(means, means + expected.sum_variances() + phi * np.square(means))
 
     def _at(self, table: FloatArray, leads: FloatArray, n_missing: IntArray) -> FloatArray:
         """Return phi at these leads; after a gap no less than without it, and what the level may have moved since."""
-        found = np.maximum(self._beyond(table, leads), self._beyond(table, leads + n_missing))
-        return np.asarray(found + (self.yearly**2 * n_missing / self.per_year)[..., None], np.float64)
 
-    def _beyond(self, table: FloatArray, leads: FloatArray) -> FloatArray:
-        at = np.log(np.maximum(leads, 1.0))
-        found = np.stack([np.interp(at, np.log(self.horizons), column) for column in table.T], axis=-1)
-        beyond = np.maximum(leads - self.horizons[-1], 0.0) / self.per_year
-        return np.asarray(found + (self.yearly**2 * beyond)[..., None], np.float64)
+        def without_gap(leads: FloatArray) -> FloatArray:
+            at = np.log(np.maximum(leads, 1.0))
+            found = np.stack([np.interp(at, np.log(self.horizons), column) for column in table.T], axis=-1)
+            beyond = np.maximum(leads - self.horizons[-1], 0.0) / self.per_year
+            return np.asarray(found + (self.yearly**2 * beyond)[..., None], np.float64)
+
+        found = np.maximum(without_gap(leads), without_gap(leads + n_missing))
+        return np.asarray(found + (self.yearly**2 * n_missing / self.per_year)[..., None], np.float64)
 
 
 class ResidualForecaster(Learner):
     """A rule for means, and an :class:`Overdispersion` learned from how far it was off.
 
-    A forecaster of this kind says how it learns (:meth:`_learn_rule`) and what it expects (:meth:`_expect`).
+    A forecaster of this kind says how it learns, which settles its ``_overdispersion``, and what it expects
+    (:meth:`_expect`).
     """
 
     kept: ClassVar[Kept] = {"overdispersion": partial(from_plain, Overdispersion)}
     _overdispersion: Overdispersion
 
-    def _learn(self, series: Series, covariates: Covariates | None) -> None:
-        self._overdispersion = self._learn_rule(series, History.of(series))
-
     def _forecasts(self, series: Series, origins: IntArray, horizon: int) -> Forecasts:
-        # what was learned settles the noise, too: shares of the whole series would look at what comes after an origin
-        history = History.of(series, (self._series or series).shares)
-        found = self._overdispersion.counts(*self._ahead(history, origins, horizon))
+        found = self._overdispersion.counts(*self._ahead(series, origins, horizon))
         return Forecasts(origins, found[:, :, :-1], found[:, :, -1])
 
     def _sums(self, series: Series, made: Forecasts) -> tuple[CountDistribution, CountDistribution]:
-        horizon = made.totals.means.shape[1]
-        found = self._overdispersion.sums(*self._ahead(History.of(series), made.origins, horizon))
+        found = self._overdispersion.sums(*self._ahead(series, made.origins, made.totals.means.shape[1]))
         return found[0, :-1], found[0, -1:]
 
-    def _ahead(self, history: History, origins: IntArray, horizon: int) -> tuple[Expected, FloatArray, IntArray]:
+    def _ahead(self, series: Series, origins: IntArray, horizon: int) -> tuple[Expected, FloatArray, IntArray]:
+        # what was learned settles the noise, too: shares of the whole series would look at what comes after an origin
+        history = History.of(series, self._fitted().shares)
         expected = self._expect(history, origins, horizon)
-        return expected, self._leads(origins, horizon), history.series.since_counted(origins)
+        return expected, self._leads(origins, horizon), series.since_counted(origins)
 
     def _notes(self, series: Series, horizon: int) -> tuple[str, ...]:
         return gap_notes(int(series.since_counted(np.array([len(series)]))[0]), series.domain.time.step)
@@ -150,9 +147,6 @@ class ResidualForecaster(Learner):
     def _leads(self, origins: IntArray, horizon: int) -> FloatArray:
         """Return how many bins ago the model was last told anything, for each bin ahead."""
         return np.broadcast_to(np.arange(1.0, horizon + 1), (len(origins), horizon))
-
-    @abstractmethod
-    def _learn_rule(self, series: Series, history: History) -> Overdispersion: ...
 
     @abstractmethod
     def _expect(self, history: History, origins: IntArray, horizon: int) -> Expected: ...
@@ -170,40 +164,33 @@ class WeekdayMean(ResidualForecaster):
     kept: ClassVar[Kept] = {
         **ResidualForecaster.kept,
         "n_times": int,
-        "means": floats,
-        "variances": floats,
-        "shared": floats,
+        **dict.fromkeys(("means", "variances", "shared"), floats),
     }
 
     def __init__(self, *, years: int | None = None) -> None:
         self.years = years
 
-    def _learn_rule(self, series: Series, history: History) -> Overdispersion:
+    def _learn(self, series: Series, covariates: Covariates | None) -> None:
         if self.years is not None:
             check_at_least(1, years=self.years)
-        season = season_length(history.time.step)
+        history, season, n_times = History.of(series), season_length(series.domain.time.step), len(series)
         history.check_long_enough(min(season, _FEWEST_BINS), forecaster=self.name)
-        slot = slots(history.time, len(history))
-        self._n_times = len(history)
-        self._means, self._variances, self._shared = self._slot_means(history, slot, np.array([len(history)]))
+        self._n_times = n_times
+        self._means, self._variances, self._shared = self._slot_means(history, np.array([n_times]))
 
         def expect(origins: IntArray, horizon: int) -> Expected:
-            targets = origins[:, None] + np.arange(horizon)[None, :]
-            return _of_slots(*self._slot_means(history, slot, origins), slot[targets])
+            return _of_slots(self._slot_means(history, origins), history, origins, horizon)
 
         # the last two years, less what the first means need: a choice, by which the past counts as far as it is alike
-        first = max(2 * season, len(history) - 2 * season_length(history.time.step, "year"), len(history) // 4)
-        return learn_overdispersion(history, expect, first=first, horizons=_HORIZONS)
+        first = max(2 * season, n_times - 2 * season_length(history.time.step, "year"), n_times // 4)
+        self._overdispersion = learn_overdispersion(history, expect, first=first, horizons=_HORIZONS)
 
-    def _slot_means(self, history: History, slot: IntArray, untils: IntArray) -> _SlotMeans:
-        """Return the means of slots over the bins before each of ``untils``: origins x slots x (places and all).
-
-        Beside them are the variances of their errors, and of the part of these that all slots have in common.
-        """
+    def _slot_means(self, history: History, untils: IntArray) -> _SlotMeans:
+        """Return the means of slots over the bins before each of ``untils``."""
         firsts = np.zeros(len(untils), np.int64)
         if self.years is not None:
             firsts = np.maximum(untils - self.years * season_length(history.time.step, "year"), 0)
-        counted, values, known_noise, weights, weighted, noise, squared = _slot_sums(history, slot, firsts, untils)
+        counted, values, known_noise, weights, weighted, noise, squared = _slot_sums(history, firsts, untils)
         # the mean of the place, whatever the slot
         n_bins = np.maximum(counted.sum(axis=1, keepdims=True), 1.0)
         errors = known_noise.sum(axis=1, keepdims=True) / n_bins**2
@@ -219,12 +206,10 @@ class WeekdayMean(ResidualForecaster):
         return np.maximum(usual + gain * (means - usual), history.floor), known, (1 - gain) * errors
 
     def _expect(self, history: History, origins: IntArray, horizon: int) -> Expected:
-        targets = origins[:, None] + np.arange(horizon)[None, :]
-        slot = slots(history.time, int(origins.max()) + horizon)
-        return _of_slots(self._means, self._variances, self._shared, slot[targets])
+        return _of_slots((self._means, self._variances, self._shared), history, origins, horizon)
 
     def _leads(self, origins: IntArray, horizon: int) -> FloatArray:
-        leads = origins[:, None] + np.arange(1, horizon + 1)[None, :] - self._n_times
+        leads = origins[:, None] + np.arange(1, horizon + 1) - self._n_times
         return np.asarray(np.maximum(leads, 1), np.float64)
 
 
@@ -249,32 +234,31 @@ class SeasonalNaive(ResidualForecaster):
     def __init__(self, *, season: str = "week") -> None:
         self.season = season
 
-    def _learn_rule(self, series: Series, history: History) -> Overdispersion:
-        step, n_times = history.time.step, len(history)
+    def _learn(self, series: Series, covariates: Covariates | None) -> None:
+        history, step, n_times = History.of(series), series.domain.time.step, len(series)
         season, year = season_length(step, self.season), season_length(step, "year")
         history.check_long_enough(min(season, _FEWEST_BINS), forecaster=self.name)
         self._levels, self._errors = history.levels(max(n_times - year, 0), n_times)
         self._deviation = _relative_deviation(history, max(n_times - 2 * year, 0))
         first = max(min(season, n_times // 2), n_times - 3 * year)
-        return learn_overdispersion(history, partial(self._expect, history), first=first, horizons=_HORIZONS)
+        expect = partial(self._expect, history)
+        self._overdispersion = learn_overdispersion(history, expect, first=first, horizons=_HORIZONS)
 
     def _expect(self, history: History, origins: IntArray, horizon: int) -> Expected:
         season = season_length(history.time.step, self.season)
-        steps = np.arange(horizon)
-        source = origins[:, None] + (steps % season)[None, :] - season
-        counted = history.series.counted
+        steps, counted = np.arange(horizon) % season, history.series.counted
+        source = origins[:, None] + steps - season
         while (is_missing := (source >= 0) & ~counted[np.maximum(source, 0)]).any():
             source = np.where(is_missing, source - season, source)
-        is_known = (source >= 0)[:, :, None] & history.observed[np.maximum(source, 0)]
+        inside = np.maximum(source, 0)
+        is_known = (source >= 0)[:, :, None] & history.observed[inside]
         levels, rates = self._levels, np.square(self._deviation * self._levels)
-        noise = history.variances[np.maximum(source, 0)]
-        gain = np.where(is_known, (levels + rates) / (levels + rates + noise), 0.0)
+        gain = np.where(is_known, (levels + rates) / (levels + rates + history.variances[inside]), 0.0)
         half = 2 * levels / (2 * levels + 1)
-        means = levels + half * gain * (np.where(is_known, history.values[np.maximum(source, 0)], levels) - levels)
+        means = levels + half * gain * (np.where(is_known, history.values[inside], levels) - levels)
+        repeats = np.bincount(steps)[steps].astype(np.float64)
         shared = (1 - gain) * (rates + self._errors)
-        repeats = np.broadcast_to(np.bincount(steps % season)[steps % season].astype(float), source.shape)
-        means = np.maximum(means, _LEAST * levels)
-        return Expected(_added_up(means), known=gain * levels * half, repeats=repeats, shared=shared)
+        return Expected(_added_up(np.maximum(means, _LEAST * levels)), gain * levels * half, repeats, shared)
 
 
 def learn_overdispersion(history: History, expect: Expect, *, first: int, horizons: Sequence[int]) -> Overdispersion:
@@ -287,34 +271,28 @@ def learn_overdispersion(history: History, expect: Expect, *, first: int, horizo
     prior = np.full(n_columns, _USUAL_PHI)
     found: list[tuple[float, FloatArray, FloatArray]] = []
     for horizon in horizons:
-        origins = _origins(first, n_times - horizon, n_numbers=horizon * n_columns)
+        last = n_times - horizon
+        count = max(min(_MOST_ORIGINS, _MOST_NUMBERS // (horizon * n_columns), last - first + 1), 1)
+        # an uneven stride, so that origins fall on all days of the week
+        origins = np.unique(np.linspace(first, last, count).astype(np.int64))
         if len(origins) < 3:
             break
-        last, summed = _compare(history, expect(origins, horizon), origins)
+        of_last, of_sum = _compare(history, expect(origins, horizon), origins)
         # sums that overlap are told apart by their own bins only
         stride = max(float(origins[-1] - origins[0]) / (len(origins) - 1), 1.0)
-        single = _phi(last, prior, _CORRELATED)
+        prior = _phi(of_last, prior, _CORRELATED)
         # where noise hides it, what moves one bin is taken to move all
-        of_sums = single if horizon == 1 else _phi(summed, single, max(_CORRELATED, horizon / stride))
-        found.append((float(horizon), single, of_sums))
-        prior = single
+        summed = prior if horizon == 1 else _phi(of_sum, prior, max(_CORRELATED, horizon / stride))
+        found.append((float(horizon), prior, summed))
     if not found:
         found = [(1.0, prior * 2, prior * 2)]
     steps, single_rows, summed_rows = (np.array(part) for part in zip(*found, strict=True))
     return Overdispersion(steps, single_rows, summed_rows, _yearly_change(history, per_year), per_year)
 
 
-def _origins(first: int, last: int, *, n_numbers: int) -> IntArray:
-    if last < first:
-        return np.zeros(0, np.int64)
-    count = max(min(_MOST_ORIGINS, _MOST_NUMBERS // n_numbers, last - first + 1), 1)
-    # an uneven stride, so that origins fall on all days of the week
-    return np.unique(np.linspace(first, last, count).astype(np.int64))
-
-
 def _compare(history: History, expected: Expected, origins: IntArray) -> tuple[_Residuals, _Residuals]:
     """Return the residuals of the last bin of each horizon, and those of the sum over it."""
-    targets = origins[:, None] + np.arange(expected.means.shape[1])[None, :]
+    targets = origins[:, None] + np.arange(expected.means.shape[1])
     is_observed = history.observed[targets]
     of_bins = history.values[targets] - expected.means, history.variances[targets], expected.means, expected.variances()
     residuals, noise, means, known = (np.where(is_observed, part, 0.0) for part in of_bins)
@@ -331,20 +309,17 @@ def _phi(residuals: _Residuals, prior: FloatArray, correlated: float) -> FloatAr
     """
     alone, information = _moments(residuals, prior)
     information = information / correlated
-    found = np.empty(len(prior))
-    found[-1] = _shrunk(alone[-1], information[-1], prior[-1])
     places, weights = alone[:-1], information[:-1]
-    usual = max(float(found[-1]), float(prior[:-1].mean()), _LEAST_PRIOR)
-    pooled = float((weights * places).sum() / max(float(weights.sum()), 1e-300))
-    common = max(_shrunk(pooled, float(weights.sum()), usual), float(found[-1]))
-    found[:-1] = [_shrunk(phi, weight, common) for phi, weight in zip(places, weights, strict=True)]
-    return found
+    of_all = float(_shrunk(alone[-1], information[-1], float(prior[-1])))
+    pooled = (weights * places).sum() / max(weights.sum(), 1e-300)
+    common = max(float(_shrunk(pooled, weights.sum(), max(of_all, float(prior[:-1].mean())))), of_all)
+    return np.append(_shrunk(places, weights, common), of_all)
 
 
-def _shrunk(phi: float, information: float, prior: float) -> float:
+def _shrunk(phi: FloatArray, information: FloatArray, prior: float) -> FloatArray:
     """Return the posterior mean of phi; the prior's standard deviation is its own size."""
     prior = max(prior, _LEAST_PRIOR)
-    return max((information * phi + 1 / prior) / (information + 1 / prior**2), 0.0)
+    return np.maximum((information * phi + 1 / prior) / (information + 1 / prior**2), 0.0)
 
 
 def _moments(residuals: _Residuals, prior: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -365,13 +340,9 @@ def _moments(residuals: _Residuals, prior: FloatArray) -> tuple[FloatArray, Floa
 
 def _yearly_change(history: History, per_year: int) -> float:
     """Return the relative change of a year's total against the year before."""
-    n_years = len(history) // per_year
-    if n_years < 2:
-        return _USUAL_CHANGE
-    shape = (n_years, per_year)
-    counted = history.observed[-n_years * per_year :, -1].reshape(shape)
-    totals = np.where(counted, history.values[-n_years * per_year :, -1].reshape(shape), 0.0).sum(axis=1)
-    means = totals / np.maximum(counted.sum(axis=1), 1)
+    first = len(history) % per_year
+    counted, totals = (part[first:, -1].reshape(-1, per_year) for part in (history.observed, history.values))
+    means = np.where(counted, totals, 0.0).sum(axis=1) / np.maximum(counted.sum(axis=1), 1)
     whole = means[(counted.mean(axis=1) > 0.5) & (means > 0)]
     if len(whole) < 2:
         return _USUAL_CHANGE
@@ -388,20 +359,20 @@ def _relative_deviation(history: History, first: int) -> float:
     return float(np.sqrt(np.clip((totals.var() - noise - mean) / mean**2, 0.01, 1.0)))
 
 
-def _slot_sums(history: History, slot: IntArray, firsts: IntArray, untils: IntArray) -> FloatArray:
+def _slot_sums(history: History, firsts: IntArray, untils: IntArray) -> FloatArray:
     """Return sums over the counted bins of every slot (terms x origins x slots x (places and all)), in one pass.
 
     They go from each of ``firsts`` up to each of ``untils``. Terms are how many, counts, their noise, weights, weighted
     counts, their noise, and squares of weights.
     """
-    levels, _ = history.levels(0, len(history))
+    (levels, _), slot = history.levels(0, len(history)), slots(history.time, len(history))
     is_observed = history.observed
     weights = np.where(is_observed, levels / (levels + history.units), 0.0)
     values, noise = np.where(is_observed, history.values, 0.0), np.where(is_observed, history.variances, 0.0)
     terms = (is_observed, values, noise, weights, weights * values, np.square(weights) * noise, np.square(weights))
     sums = np.zeros((len(terms), len(untils), n_slots(history.time.step), values.shape[1]))
     for number in range(sums.shape[2]):
-        bins = np.flatnonzero(slot[: len(history)] == number)
+        bins = np.flatnonzero(slot == number)
         low, high = np.searchsorted(bins, firsts), np.searchsorted(bins, untils)
         for term, found in zip(terms, sums, strict=True):
             running = np.concatenate([np.zeros((1, values.shape[1])), np.cumsum(term[bins], axis=0)])
@@ -409,12 +380,14 @@ def _slot_sums(history: History, slot: IntArray, firsts: IntArray, untils: IntAr
     return sums
 
 
-def _of_slots(means: FloatArray, variances: FloatArray, shared: FloatArray, slot: IntArray) -> Expected:
-    """Return the expected counts of bins (origins x horizon), the means of their slots."""
-    counts = np.stack([np.bincount(row, minlength=means.shape[1]) for row in slot])
-    repeats = np.take_along_axis(counts, slot, axis=1).astype(np.float64)
-    row = np.arange(len(slot))[:, None] if len(means) > 1 else np.zeros((1, 1), np.int64)
-    return Expected(_added_up(means[row, slot]), variances[row, slot], repeats, shared[row, slot])
+def _of_slots(known: _SlotMeans, history: History, origins: IntArray, horizon: int) -> Expected:
+    """Return the expected counts after origins: the means of their slots, known at each origin or once for all."""
+    targets = origins[:, None] + np.arange(horizon)
+    slot = slots(history.time, int(targets.max()) + 1)[targets]
+    repeats = np.stack([np.bincount(row)[row] for row in slot]).astype(np.float64)
+    row = np.arange(len(slot))[:, None] if len(known[0]) > 1 else 0
+    means, variances, shared = (part[row, slot] for part in known)
+    return Expected(_added_up(means), variances, repeats, shared)
 
 
 def _added_up(means: FloatArray) -> FloatArray:

@@ -31,7 +31,7 @@ from tacit.counts.count_distribution import CountDistribution
 from tacit.counts.series import Series
 from tacit.domain import Domain
 from tacit.errors import SettingError
-from tacit.forecast.baselines import Expected, Overdispersion, ResidualForecaster, learn_overdispersion
+from tacit.forecast.baselines import Expected, ResidualForecaster, learn_overdispersion
 from tacit.forecast.forecast import Forecasts
 from tacit.forecast.forecaster import Forecaster, Kept, Learner, floats, forecaster_from_dict, forecaster_named
 from tacit.forecast.past import History
@@ -219,11 +219,7 @@ class PaperForecaster(ResidualForecaster):
     """
 
     name = "paper's XGBoost"
-    kept: ClassVar[Kept] = {
-        **ResidualForecaster.kept,
-        "ratio": floats,
-        "boosters": lambda raw: [_trees(one) for one in raw],
-    }
+    kept: ClassVar[Kept] = {**ResidualForecaster.kept, "ratio": floats, "boosters": lambda raw: list(map(_trees, raw))}
 
     max_depth: int = 3
     learning_rate: float = 0.1
@@ -242,9 +238,7 @@ class PaperForecaster(ResidualForecaster):
         ``as_given`` leaves the counts unscaled: an experiment may so ask a model that was fitted on private counts
         about true ones.
         """
-        counts = np.maximum(series.values, 0.0)
-        if not as_given:
-            counts = counts * self._ratio
+        counts = np.maximum(series.values, 0.0) * (1.0 if as_given else self._ratio)
         calendar = calendar_columns(series.domain.time, len(series)).values()
         return np.column_stack([*calendar, np.where(series.observed[:, :-1], counts, np.nan)])
 
@@ -252,21 +246,21 @@ class PaperForecaster(ResidualForecaster):
         """Return the counts expected in the bin after each of these, per place."""
         return np.column_stack([booster.inplace_predict(inputs) for booster in self._boosters]).astype(np.float64)
 
-    def _learn_rule(self, series: Series, history: History) -> Overdispersion:
+    def _learn(self, series: Series, covariates: Covariates | None) -> None:
         _check_trees(self)
         check_positive(base_score=self.base_score)
+        history, n_times = History.of(series), len(series)
         history.check_long_enough(_FEWEST_BINS, forecaster=self.name)
         self._ratio = np.ones(series.domain.shape[1])
         if self.true_means is not None:
             self._ratio = ratio_of_means(series, self.true_means, self.ratio_years, literal=self.literal)
-        inputs, n_times = self.inputs(series), len(series)
-        held_out = min(season_length(series.domain.time.step, "year"), n_times // 4)
+        inputs = self.inputs(series)
         # distributions are learned on bins that the trees have not learned from
-        self._boosters = self._grow(inputs[: n_times - held_out])
+        first = n_times - min(season_length(series.domain.time.step, "year"), n_times // 4)
+        self._boosters = self._grow(inputs[:first])
         expect = partial(self._expect, history)
-        found = learn_overdispersion(history, expect, first=n_times - held_out, horizons=_HORIZONS)
+        self._overdispersion = learn_overdispersion(history, expect, first=first, horizons=_HORIZONS)
         self._boosters = self._grow(inputs)
-        return found
 
     def _grow(self, inputs: FloatArray) -> list[Any]:
         """Return a booster for each place, from the rows whose own bin and the next were counted."""
@@ -281,9 +275,8 @@ class PaperForecaster(ResidualForecaster):
         return [one.get_booster() for one in model.estimators_]
 
     def _expect(self, history: History, origins: IntArray, horizon: int) -> Expected:
-        places = np.maximum(history.values[:, :-1], 0.0) * self._ratio
-        today = np.where(history.observed[:, :-1], places, np.nan)[origins - 1]
-        calendar = np.column_stack(list(calendar_columns(history.time, int(origins.max()) + horizon).values()))
+        today = self.inputs(history.series)[origins - 1, -len(self._ratio) :]
+        calendar = np.column_stack([*calendar_columns(history.time, int(origins.max()) + horizon).values()])
         steps = []
         for step in range(horizon):
             today = self.expect(np.column_stack([calendar[origins - 1 + step], today]))

@@ -82,12 +82,10 @@ class Learner(ABC):
         return {name: getattr(self, name) for name in inspect.signature(type(self)).parameters}
 
     def set_params(self, **params: Any) -> Self:
-        known = list(inspect.signature(type(self)).parameters)
+        known = ", ".join(self.get_params())
         for name, value in params.items():
-            if name not in known:
-                raise SettingError(
-                    f"a setting of {type(self).__name__} must be one of {', '.join(known) or 'none'}; got {name}."
-                )
+            if name not in self.get_params():
+                raise SettingError(f"a setting of {type(self).__name__} must be one of {known}; got {name}.")
             setattr(self, name, value)
         return self
 
@@ -106,13 +104,11 @@ class Learner(ABC):
         check_at_least(1, horizon=horizon)
         series = self._fitted()
         found = self._forecasts(series, np.array([len(series)]), horizon)
-        sums, total_sum = self._sums(series, found)
         return Forecast(
-            domain=coming(series.domain, horizon),
-            counts=found.counts[0],
-            totals=found.totals[0],
-            sums=sums,
-            total_sum=total_sum,
+            coming(series.domain, horizon),
+            found.counts[0],
+            found.totals[0],
+            *self._sums(series, found),
             forecaster=self.name,
             origin=series.origin,
             is_simulation=series.is_simulation,
@@ -136,28 +132,23 @@ class Learner(ABC):
     def updated(self, series: Series, covariates: Covariates | None = None) -> Self:
         self._fitted()
         told = copy(self)
-        told._series = series
-        told._covariates = covariates if self._covariates is not None else None
+        told._series, told._covariates = series, None if self._covariates is None else covariates
         return told
 
     def to_dict(self) -> dict[str, Any]:
-        params = {
-            name: value.to_dict() if isinstance(value, Learner) else value for name, value in self.get_params().items()
+        params = self.get_params().items()
+        parts = ("series", "covariates", *self.kept)
+        return {
+            "forecaster": self.name,
+            "params": {name: value.to_dict() if isinstance(value, Learner) else value for name, value in params},
+            "learned": None if self._series is None else {name: _plain(getattr(self, f"_{name}")) for name in parts},
         }
-        learned = None
-        if self._series is not None:
-            known = None if self._covariates is None else self._covariates.to_dict()
-            own = {name: _plain(getattr(self, f"_{name}")) for name in self.kept}
-            learned = {"series": self._series.to_dict(), "covariates": known, **own}
-        return {"forecaster": self.name, "params": params, "learned": learned}
 
     def _restored(self, learned: Mapping[str, Any]) -> Self:
         """Return this forecaster with what another of its kind had learned."""
-        series = Series.from_dict(learned["series"])
-        if learned["covariates"] is not None:
-            self._covariates = Covariates.from_dict(learned["covariates"], series.domain.time)
-        self._series = series
-        for name, read in self.kept.items():
+        self._series = Series.from_dict(learned["series"])
+        axis = partial(Covariates.from_dict, time=self._series.domain.time)
+        for name, read in ({"covariates": axis} | self.kept).items():
             setattr(self, f"_{name}", None if learned[name] is None else read(learned[name]))
         return self
 
@@ -204,19 +195,21 @@ def gap_notes(n_bins: int, step: str) -> tuple[str, ...]:
     """Return what to say of a series whose last bins were not counted."""
     if n_bins == 0:
         return ()
-    if n_bins == 1:
-        note = stored(
+    if n_bins > 1:
+        return (
+            stored(
+                "the last %(steps)s were not counted, or not in full: the forecast looks further ahead, and its "
+                "intervals are wider",
+                steps=bins_in_words(n_bins, step),
+            ),
+        )
+    return (
+        stored(
             "the last %(step)s was not counted, or not in full: the forecast looks further ahead, and its intervals "
             "are wider",
             step=_BINS.get(step, _OTHER_BINS)[0],
-        )
-    else:
-        note = stored(
-            "the last %(steps)s were not counted, or not in full: the forecast looks further ahead, and its intervals "
-            "are wider",
-            steps=bins_in_words(n_bins, step),
-        )
-    return (note,)
+        ),
+    )
 
 
 def bins_in_words(n_bins: int, step: str) -> str:
@@ -259,25 +252,16 @@ class Entry:
 
 
 _SHARE: Final = message("the total of all places times the smoothed share of each")
+_MEAN: Final = message("the mean of the same weekday")
+_NAIVE: Final = message("what was counted a week earlier")
 _TREES: Final = message("gradient-boosted trees over all places at once")
+_PAPER: Final = message("the paper's model as published, for comparison")
 _ENTRIES: Final = (
     Entry(message("total x share"), "share", "share_forecaster", "ShareForecaster", _SHARE, uses_covariates=True),
-    Entry(message("weekday mean"), "weekday-mean", "baselines", "WeekdayMean", message("the mean of the same weekday")),
-    Entry(
-        message("seasonal naive"),
-        "seasonal-naive",
-        "baselines",
-        "SeasonalNaive",
-        message("what was counted a week earlier"),
-    ),
+    Entry(message("weekday mean"), "weekday-mean", "baselines", "WeekdayMean", _MEAN),
+    Entry(message("seasonal naive"), "seasonal-naive", "baselines", "SeasonalNaive", _NAIVE),
     Entry(message("boosting"), "boosting", "boosting", "BoostingForecaster", _TREES, uses_covariates=True),
-    Entry(
-        message("paper's XGBoost"),
-        "paper",
-        "boosting",
-        "PaperForecaster",
-        message("the paper's model as published, for comparison"),
-    ),
+    Entry(message("paper's XGBoost"), "paper", "boosting", "PaperForecaster", _PAPER),
 )
 FORECASTERS: Final[dict[str, Entry]] = {entry.name: entry for entry in _ENTRIES}
 DEFAULT: Final = _ENTRIES[0].name
@@ -296,11 +280,10 @@ def entry_named(name: str) -> Entry:
 def forecaster_named(name: str = DEFAULT, **settings: Any) -> Forecaster:
     """Return a forecaster by its name or its word, with settings of its own; one it does not have is refused."""
     entry = entry_named(name)
-    known = entry.make().get_params(deep=False)
-    strange = [setting for setting in settings if setting not in known]
-    if strange:
+    known = entry.make().get_params()
+    if strange := [setting for setting in settings if setting not in known]:
         raise SettingError(
-            f"the model {entry.word} has no setting {', '.join(strange)}; it has {', '.join(known) or 'none'}. "
+            f"the model {entry.word} has no setting {', '.join(strange)}; it has {', '.join(known)}. "
             "Leave it out, or take another model."
         )
     return entry.make(**settings)
@@ -308,21 +291,19 @@ def forecaster_named(name: str = DEFAULT, **settings: Any) -> Forecaster:
 
 def settings_for(name: str, **offered: Any) -> dict[str, Any]:
     """Return those of the settings offered that a forecaster has."""
-    known = entry_named(name).make().get_params(deep=False)
+    known = entry_named(name).make().get_params()
     return {setting: value for setting, value in offered.items() if setting in known and value is not None}
 
 
 def forecaster_from_dict(content: Mapping[str, Any]) -> Forecaster:
     """Return the forecaster of :meth:`Forecaster.to_dict`."""
-    params = {
-        name: forecaster_from_dict(value) if isinstance(value, Mapping) and value.keys() == _KEYS else value
-        for name, value in content["params"].items()
-    }
-    made = forecaster_named(
-        content["forecaster"],
-        **{name: tuple(value) if isinstance(value, list) else value for name, value in params.items()},
-    )
-    if content["learned"] is None:
-        return made
+
+    def read(value: Any) -> Any:
+        if isinstance(value, Mapping) and value.keys() == _KEYS:
+            return forecaster_from_dict(value)
+        return tuple(value) if isinstance(value, list) else value
+
+    params = {name: read(value) for name, value in content["params"].items()}
+    made = forecaster_named(content["forecaster"], **params)
     assert isinstance(made, Learner)
-    return made._restored(content["learned"])
+    return made if content["learned"] is None else made._restored(content["learned"])
