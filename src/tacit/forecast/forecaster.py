@@ -148,7 +148,7 @@ class Learner(ABC):
         """Return this forecaster with what another of its kind had learned."""
         self._series = Series.from_dict(learned["series"])
         axis = partial(Covariates.from_dict, time=self._series.domain.time)
-        for name, read in ({"covariates": axis} | self.kept).items():
+        for name, read in dict[str, Callable[[Any], Any]](covariates=axis, **self.kept).items():
             setattr(self, f"_{name}", None if learned[name] is None else read(learned[name]))
         return self
 
