@@ -25,6 +25,7 @@ import counter_worlds
 from damaged_files import archive_of, distorted, flipped, json_text, members, outcomes, wrong_array
 from small_series import noisy_series
 from small_worlds import days_places_and_kinds, reported, simulated
+from tacit._base.fields import pack_array, unpack_array
 from tacit.collection.tallying import estimate_tally, tally_reports
 from tacit.collection.wire import ReportWriter
 from tacit.counts.provenance import Provenance
@@ -178,27 +179,26 @@ def model_bytes(folder: Path, name: str) -> bytes:
 
 
 def other_model(content: bytes, rng: np.random.Generator) -> bytes:
-    parts = members(content)
-    manifest = json.loads(parts["model.json"])
-    names = list(parts)
-    name = names[int(rng.integers(0, len(names)))]
-    way = rng.integers(0, 5)
-    if way == 0:
-        del parts[name]
-    elif way < 3 or name == "model.json":
-        parts["model.json"] = json_text(distorted(manifest, rng)).encode()
+    manifest = json.loads(content)
+    arrays = list(_packed_arrays(manifest))
+    if rng.integers(0, 2):
+        manifest = distorted(manifest, rng)
     else:
-        parts[name] = wrong_array(np.load(io.BytesIO(parts[name])), rng)
-    return archive_of(_with_checksum(parts), twice=name if way == 4 else "")
+        one = arrays[int(rng.integers(0, len(arrays)))]
+        with suppress(Exception):  # an array of a kind that is never packed
+            one |= pack_array(np.load(io.BytesIO(wrong_array(unpack_array(one), rng))))
+    with suppress(Exception):  # what the damage left may have no checksum
+        # one that agrees, so that the rest is looked at
+        del manifest["checksum"]
+        manifest["checksum"] = model_checksum(manifest)
+    return json_text(manifest).encode()
 
 
-def _with_checksum(parts: dict[str, bytes]) -> dict[str, bytes]:
-    """The parts with a checksum that agrees, where they have one at all, so that the rest is looked at."""
-    with suppress(Exception):  # whatever the damage left of a part
-        manifest = json.loads(parts["model.json"])
-        arrays = [np.load(io.BytesIO(parts[f"{number}.npy"])) for number in range(len(parts) - 1)]
-        return {**parts, "model.json": json_text(manifest | {"checksum": model_checksum(manifest, arrays)}).encode()}
-    return parts
+def _packed_arrays(content: Any) -> Iterator[dict[str, Any]]:
+    if isinstance(content, dict) and "zlib" in content:
+        yield content
+    for part in content.values() if isinstance(content, dict) else content if isinstance(content, list) else ():
+        yield from _packed_arrays(part)
 
 
 def use_model(path: Path) -> None:

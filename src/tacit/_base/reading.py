@@ -38,12 +38,12 @@ _BEGINNINGS: Final = (
 )
 _PARTS: Final = {
     "statistics.npy": "a tally",
-    "model.json": "a model",
     "xl/workbook.xml": "a spreadsheet",
 }
 _SAID: Final = {
     b"release": "a release",
     b"forecast": "a forecast",
+    b"forecaster": "a model",
     b"synthetic rows": "a table of synthetic events",
     b"counter history": "a counter history",
     b"counter state": "a counter's state",

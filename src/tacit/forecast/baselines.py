@@ -26,7 +26,7 @@ from tacit._base.validation import check_at_least
 from tacit.counts.count_distribution import CountDistribution
 from tacit.counts.series import Series
 from tacit.forecast.forecast import Forecasts
-from tacit.forecast.forecaster import Kept, Learner, floats, gap_notes
+from tacit.forecast.forecaster import Forecaster, Kept, floats, gap_notes
 from tacit.forecast.past import History, positive_means
 from tacit.statespace.covariates import Covariates, n_slots, season_length, slots
 
@@ -117,7 +117,7 @@ class Overdispersion:
         return np.asarray(found + (self.yearly**2 * n_missing / self.per_year)[..., None], np.float64)
 
 
-class ResidualForecaster(Learner):
+class ResidualForecaster(Forecaster):
     """A rule for means, and an :class:`Overdispersion` learned from how far it was off.
 
     A forecaster of this kind says how it learns, which settles its ``_overdispersion``, and what it expects

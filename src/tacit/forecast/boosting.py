@@ -33,7 +33,7 @@ from tacit.domain import Domain
 from tacit.errors import SettingError
 from tacit.forecast.baselines import Expected, ResidualForecaster, learn_overdispersion
 from tacit.forecast.forecast import Forecasts
-from tacit.forecast.forecaster import Forecaster, Kept, Learner, floats, forecaster_from_dict, forecaster_named
+from tacit.forecast.forecaster import Forecaster, Kept, floats, forecaster_from_dict, forecaster_named
 from tacit.forecast.past import History
 from tacit.forecast.tree_cases import LEADS, Cases, Told, feature_groups, fewest_losses, means_of, ranks
 from tacit.statespace.covariates import Covariates, calendar_columns, season_length
@@ -53,7 +53,7 @@ def _trees(raw: Any) -> Any:
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
-class BoostingForecaster(Learner):
+class BoostingForecaster(Forecaster):
     """Trees on residuals, calendar and covariates, with the place as a feature, correct the means of ``base``.
 
     Without one, ``base`` is the default forecaster on counts alone. ``n_estimators`` is the most trees: as many are

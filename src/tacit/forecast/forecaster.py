@@ -9,7 +9,7 @@ from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib import import_module
-from typing import Any, ClassVar, Final, Protocol, Self
+from typing import Any, ClassVar, Final, Self
 
 import numpy as np
 
@@ -24,53 +24,20 @@ from tacit.errors import PlanMismatch, SettingError
 from tacit.forecast.forecast import Forecast, Forecasts
 from tacit.statespace.covariates import Covariates
 
-
-class Forecaster(Protocol):
-    """Learns from a series how counts come about, and says what to expect.
-
-    The conventions are scikit-learn's: settings are arguments of the constructor (``get_params``, ``set_params``),
-    ``fit`` learns and returns the forecaster, the same data and seed give the same model. Nothing but the series and
-    the covariates is looked at, and a series is never exact where data are private.
-    """
-
-    name: str
-
-    def fit(self, series: Series, covariates: Covariates | None = None) -> Self:
-        """Learn from all bins of a series."""
-
-    def predict(self, horizon: int = 1) -> Forecast:
-        """Return what to expect in the ``horizon`` bins after the series it was fitted on."""
-
-    def predict_from(self, series: Series, origins: IntArray, horizon: int = 1) -> Forecasts:
-        """Return, at each origin, what to expect from there on, with what was learned and the bins before it.
-
-        The series is the one it was fitted on with later bins added; nothing at or after an origin is looked at.
-        """
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the settings."""
-
-    def set_params(self, **params: Any) -> Self:
-        """Change settings."""
-
-    def updated(self, series: Series, covariates: Covariates | None = None) -> Self:
-        """Return the forecaster at the end of a series that goes on where its own ended, not fitted again."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return name, settings and what was learned (None if not fitted), as plain data and arrays, for a file."""
-
-
 Kept = Mapping[str, Callable[[Any], Any]]
 """What was learned, by the names of attributes without their underscore, and how each is read back from a file."""
 
 
-class Learner(ABC):
-    """The base of all forecasters here: settings, checks, the frame of a forecast, and their form in a file.
+class Forecaster(ABC):
+    """Learns from a series how counts come about, and says what to expect.
+
+    The conventions are scikit-learn's: settings are arguments of the constructor, each kept under its own name; ``fit``
+    learns and returns the forecaster; the same data and seed give the same model. Nothing but the series and the
+    covariates is looked at, and a series is never exact where data are private. Settings are checked when it learns, so
+    that a search may set them one by one.
 
     A forecaster says how it learns (:meth:`_learn`), what it expects at origins (:meth:`_forecasts`) and over a whole
-    horizon (:meth:`_sums`), what a reader must know (:meth:`_notes`), and what of it is ``kept`` in a file. It keeps
-    each argument of its constructor under its own name. Settings are checked when it learns, so that a search may set
-    them one by one. The methods are those of :class:`Forecaster`.
+    horizon (:meth:`_sums`), what a reader must know (:meth:`_notes`), and what of it is ``kept`` in a file.
     """
 
     name: str
@@ -79,9 +46,11 @@ class Learner(ABC):
     _covariates: Covariates | None = None
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the settings."""
         return {name: getattr(self, name) for name in inspect.signature(type(self)).parameters}
 
     def set_params(self, **params: Any) -> Self:
+        """Change settings."""
         known = ", ".join(self.get_params())
         for name, value in params.items():
             if name not in self.get_params():
@@ -94,6 +63,7 @@ class Learner(ABC):
         return f"{type(self).__name__}({told})"
 
     def fit(self, series: Series, covariates: Covariates | None = None) -> Self:
+        """Learn from all bins of a series."""
         if covariates is not None:
             covariates.check_starts_with(series.domain)
         self._learn(series, covariates)
@@ -101,6 +71,7 @@ class Learner(ABC):
         return self
 
     def predict(self, horizon: int = 1) -> Forecast:
+        """Return what to expect in the ``horizon`` bins after the series it was fitted on."""
         check_at_least(1, horizon=horizon)
         series = self._fitted()
         found = self._forecasts(series, np.array([len(series)]), horizon)
@@ -116,6 +87,10 @@ class Learner(ABC):
         )
 
     def predict_from(self, series: Series, origins: IntArray, horizon: int = 1) -> Forecasts:
+        """Return, at each origin, what to expect from there on, with what was learned and the bins before it.
+
+        The series is the one it was fitted on with later bins added; nothing at or after an origin is looked at.
+        """
         check_at_least(1, horizon=horizon)
         learned = self._fitted()
         if series.columns != learned.columns or series.domain.time.without_end() != learned.domain.time.without_end():
@@ -130,17 +105,19 @@ class Learner(ABC):
         return self._forecasts(series, found, horizon)
 
     def updated(self, series: Series, covariates: Covariates | None = None) -> Self:
+        """Return the forecaster at the end of a series that goes on where its own ended, not fitted again."""
         self._fitted()
         told = copy(self)
         told._series, told._covariates = series, None if self._covariates is None else covariates
         return told
 
     def to_dict(self) -> dict[str, Any]:
+        """Return name, settings and what was learned (None if not fitted), as plain data and arrays, for a file."""
         params = self.get_params().items()
         parts = ("series", "covariates", *self.kept)
         return {
             "forecaster": self.name,
-            "params": {name: value.to_dict() if isinstance(value, Learner) else value for name, value in params},
+            "params": {name: value.to_dict() if isinstance(value, Forecaster) else value for name, value in params},
             "learned": None if self._series is None else {name: _plain(getattr(self, f"_{name}")) for name in parts},
         }
 
@@ -305,5 +282,4 @@ def forecaster_from_dict(content: Mapping[str, Any]) -> Forecaster:
 
     params = {name: read(value) for name, value in content["params"].items()}
     made = forecaster_named(content["forecaster"], **params)
-    assert isinstance(made, Learner)
     return made if content["learned"] is None else made._restored(content["learned"])

@@ -1,49 +1,39 @@
-"""Fitted forecasters as files: what was learned, of which release, in one archive without any code in it.
+"""Fitted forecasters as files: what was learned, of which release, in one document without any code in it.
 
-A model file is a zip archive: ``model.json`` says what it is, and arrays stand beside it as ``0.npy``, ``1.npy`` and
-so on, NumPy's format without pickled objects. Nothing in it is run when it is read. The same release, settings and
-seed give the same bytes.
-
-``model.json`` has ``format``, ``kind`` (``"forecaster"``), ``plan`` (the fingerprint), ``release`` (the checksum),
-``time``, ``places``, ``kinds`` where there are any, ``about`` (the calendar and the names of the tables it knew),
-``model`` and ``checksum``, the SHA-256 of the rest of the document with its keys sorted, and of every array's file in
-order. ``model`` has ``forecaster`` (its name), ``params`` and ``learned``; one forecaster within another has the same
-three. In ``about`` and ``model`` a dictionary stands under ``dict``, and an array is named by its number under
-``array``. Who reads a model finds time, places, kinds and release in the series that it learned from.
+A model file is JSON. It has ``format``, ``kind`` (``"forecaster"``), ``plan`` (the fingerprint), ``release`` (the
+checksum), ``time``, ``places``, ``kinds`` where there are any, ``about`` (the calendar and the names of the tables it
+knew), ``model`` and ``checksum``, the SHA-256 of the rest of the document with its keys sorted. ``model`` has
+``forecaster`` (its name), ``params`` and ``learned``; one forecaster within another has the same three. An array is
+packed as in other files, under ``array``. Nothing in it is run when it is read. The same release, settings and seed
+give the same bytes. Who reads a model finds time, places, kinds and release in the series that it learned from.
 """
 
 from __future__ import annotations
 
 import hashlib
-import io
 import json
-import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
-from tacit._base.fields import read_array, read_members, text, whole
+from tacit._base.fields import pack_array, text, unpack_array, whole
 from tacit._base.files import write_whole
-from tacit._base.reading import parse_json, reading
+from tacit._base.reading import parse_json, read_document, reading
 from tacit.counts.count_distribution import LARGEST
 from tacit.counts.series import Series
 from tacit.errors import FormatError, PlanMismatch, Remedy, SettingError
 from tacit.forecast.forecaster import FORECASTERS, Forecaster, forecaster_from_dict
 
-FORMAT: Final = 6  # of this file; earlier ones are refused
-_MANIFEST: Final = "model.json"
-_EPOCH: Final = (1980, 1, 1, 0, 0, 0)  # the first time that zip knows: the same bytes whenever a file is written
+FORMAT: Final = 7  # of this file; earlier ones are refused
 _FAR: Final = 1e3
 """Standard deviations from the mean that any quantile asked for stays within."""
 _TRIED: Final = 8
 """Periods that a model must be able to forecast to be taken for whole: one more than a week has days."""
 _ARRAY: Final = "array"
-_DICT: Final = "dict"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -81,9 +71,8 @@ class SavedModel:
 
     def write(self, path: str | Path) -> None:
         """Write the model; the file appears whole or not at all."""
-        arrays: list[NDArray[Any]] = []
         domain = self.series.domain
-        manifest = {
+        content = {
             "format": FORMAT,
             "kind": "forecaster",
             "plan": self.plan,
@@ -91,68 +80,51 @@ class SavedModel:
             "time": domain.time.to_dict(),
             "places": list(domain.place.cells),
             **({} if domain.kind is None else {"kinds": list(domain.kind.cells)}),
-            "about": _plain(self.about, arrays),
-            "model": _plain(self.forecaster.to_dict(), arrays),
+            "about": _packed(self.about),
+            "model": _packed(self.forecaster.to_dict()),
         }
-        # as it is read back: what JSON makes of numbers counts in
-        manifest = json.loads(json.dumps(manifest))
-        manifest["checksum"] = _checksum(manifest, arrays)
-        out = io.BytesIO()
-        with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
-            written = json.dumps(manifest, ensure_ascii=False, indent=1, sort_keys=True)
-            archive.writestr(_member(_MANIFEST), written.encode())
-            for number, array in enumerate(arrays):
-                archive.writestr(_member(f"{number}.npy"), _npy(array))
-        write_whole(Path(path), out.getvalue())
+        written = content | {"checksum": _checksum(content)}
+        write_whole(Path(path), json.dumps(written, ensure_ascii=False, indent=1).encode())
 
     @classmethod
     def read(cls, path: str | Path) -> SavedModel:
         """Read a model written by :meth:`write`; one that is damaged or newer is refused."""
         remedy = "Fit and save it again."
         with reading(path, "a model", remedy, missing=Remedy.SAVE_MODEL):
-            manifest, arrays = _content(Path(path))
+            content = _content(Path(path))
         with reading(path, "a whole model", f"Its parts do not fit together. {remedy}"):
-            model = _model(manifest, arrays)
+            model = _model(content)
             _try(model.forecaster)
         return model
 
 
-def _content(path: Path) -> tuple[dict[str, Any], dict[int, NDArray[Any]]]:
-    parts = read_members(path)
-    manifest = parse_json(parts.pop(_MANIFEST))
-    if manifest["kind"] != "forecaster":
+def _content(path: Path) -> dict[str, Any]:
+    content = parse_json(read_document(path))
+    if content["kind"] != "forecaster":
         raise ValueError("no model")
-    if (found := whole(manifest, "format")) != FORMAT:
+    if (found := whole(content, "format")) != FORMAT:
         age = "a newer Tacit: its" if found > FORMAT else "an older Tacit: its"
         raise FormatError(
             f"the model was written by {age} format is {found}, and this version reads {FORMAT}. "
             + ("Install a newer Tacit, or fit it again." if found > FORMAT else "Fit and save it again.")
         )
-    arrays = {int(name.removesuffix(".npy")): read_array(part) for name, part in parts.items()}
-    if sorted(arrays) != list(range(len(arrays))) or any(array.dtype.kind not in "biufU" for array in arrays.values()):
-        raise ValueError("arrays")
-    if manifest["checksum"] != _checksum(manifest, [arrays[n] for n in range(len(arrays))]):
+    if content.pop("checksum") != _checksum(content):
         raise FormatError("the model was changed or damaged: its checksum does not agree. Fit and save it again.")
-    return manifest, arrays
+    return content
 
 
-def _checksum(manifest: Mapping[str, Any], arrays: Sequence[NDArray[Any]]) -> str:
-    """Return the SHA-256 of the manifest without its checksum, and of every array as it stands in the file."""
-    content = {name: part for name, part in manifest.items() if name != "checksum"}
-    digest = hashlib.sha256(json.dumps(content, sort_keys=True, ensure_ascii=False).encode())
-    for array in arrays:
-        digest.update(_npy(array))
-    return digest.hexdigest()
+def _checksum(content: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(content, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
 
 
-def _model(manifest: Mapping[str, Any], arrays: Mapping[int, NDArray[Any]]) -> SavedModel:
-    content = _filled(manifest["model"], arrays)
-    if text(content, "forecaster") not in FORECASTERS:
+def _model(content: Mapping[str, Any]) -> SavedModel:
+    model = _unpacked(content["model"])
+    if text(model, "forecaster") not in FORECASTERS:
         raise FormatError(
             "the model holds a forecaster that this version does not know. Fit it again with one it does."
         )
-    series, about = Series.from_dict(content["learned"]["series"]), _filled(manifest["about"], arrays)
-    return SavedModel(forecaster_from_dict(content), series, text(manifest, "plan"), about)
+    series = Series.from_dict(model["learned"]["series"])
+    return SavedModel(forecaster_from_dict(model), series, text(content, "plan"), _unpacked(content["about"]))
 
 
 def _try(forecaster: Forecaster) -> None:
@@ -168,42 +140,22 @@ def _try(forecaster: Forecaster) -> None:
                 raise ValueError("numbers that are no counts")
 
 
-def _member(name: str) -> zipfile.ZipInfo:
-    member = zipfile.ZipInfo(name, _EPOCH)  # the time of day is no part of a model
-    member.compress_type = zipfile.ZIP_DEFLATED
-    member.external_attr = 0o644 << 16
-    return member
-
-
-def _npy(array: NDArray[Any]) -> bytes:
-    out = io.BytesIO()
-    np.lib.format.write_array(out, np.ascontiguousarray(array), version=(1, 0), allow_pickle=False)
-    return out.getvalue()
-
-
-def _plain(value: Any, arrays: list[NDArray[Any]]) -> Any:
-    """Return plain data for JSON; arrays go to a list of their own, and dictionaries say that they are such."""
+def _packed(value: Any) -> Any:
+    """Return plain data for JSON, arrays packed."""
     if isinstance(value, np.ndarray):
-        if value.dtype.hasobject:
-            raise TypeError("an array of objects cannot be saved")
-        arrays.append(value)
-        return {_ARRAY: len(arrays) - 1}
+        return {_ARRAY: pack_array(value)}
     if isinstance(value, Mapping):
-        return {_DICT: {str(name): _plain(part, arrays) for name, part in value.items()}}
+        return {str(name): _packed(part) for name, part in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_plain(part, arrays) for part in value]
-    if isinstance(value, np.generic):
-        return value.item()
-    if value is None or isinstance(value, (bool, int, float, str)):
-        return value
-    raise TypeError(f"{type(value).__name__} cannot be saved")
+        return [_packed(part) for part in value]
+    return value.item() if isinstance(value, np.generic) else value
 
 
-def _filled(value: Any, arrays: Mapping[int, NDArray[Any]]) -> Any:
+def _unpacked(value: Any) -> Any:
     if isinstance(value, list):
-        return [_filled(part, arrays) for part in value]
-    if isinstance(value, dict):
-        if value.keys() == {_ARRAY}:
-            return arrays[value[_ARRAY]]
-        return {name: _filled(part, arrays) for name, part in value[_DICT].items()}
-    return value
+        return [_unpacked(part) for part in value]
+    if not isinstance(value, dict):
+        return value
+    if isinstance(value.get(_ARRAY), dict):  # a place of this name has a number
+        return unpack_array(value[_ARRAY])
+    return {name: _unpacked(part) for name, part in value.items()}

@@ -25,7 +25,7 @@ from tacit.counts.count_distribution import CountDistribution
 from tacit.counts.series import Series
 from tacit.errors import DataError, SettingError
 from tacit.forecast.forecast import Forecasts
-from tacit.forecast.forecaster import Kept, Learner, bins_in_words, gap_notes
+from tacit.forecast.forecaster import Forecaster, Kept, bins_in_words, gap_notes
 from tacit.forecast.past import FEWEST_BINS, share_observations, without_gaps
 from tacit.statespace.covariates import Covariates
 from tacit.statespace.passes import Ahead
@@ -86,7 +86,7 @@ _Filtered = tuple[Series, FilteredRates, Weights | None]
 """A series without untold gaps, and its filtered rates and weights at origins."""
 
 
-class ShareForecaster(Learner):
+class ShareForecaster(Forecaster):
     """Expects of a place what is expected of all of them, times its share.
 
     The total is filtered by a model of its rate (:mod:`tacit.statespace.totals`), shares by one of their own
