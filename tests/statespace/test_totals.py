@@ -12,7 +12,7 @@ from statistical import Recorded, assert_as_recorded
 from tacit._base.fields import from_plain, plain
 from tacit.counts.series import Observations, Series
 from tacit.domain import Domain, PlaceAxis, TimeAxis
-from tacit.statespace.covariates import Covariates
+from tacit.statespace.covariates import Covariates, Terms
 from tacit.statespace.settings import SETTINGS
 from tacit.statespace.totals import (
     TotalModel,
@@ -232,6 +232,34 @@ def test_before_any_total_a_holiday_may_differ_by_a_tenth_and_a_special_day_by_a
     holiday, special = variances(days == 10) - usual, variances(days < 0, "01-12") - usual
     assert holiday.round(9).tolist() == [0.0] * 9 + [0.01] * 3 + [0.0] * 8  # the days around it too
     assert special.round(9).tolist() == [0.0] * 11 + [0.04] + [0.0] * 8
+
+
+def _variances_before_any_total(step: str, start: str, n_bins: int, table: np.ndarray | None = None) -> np.ndarray:
+    """The prior variance of the log rate of each bin, beyond that of level and AR(1) component."""
+    time = TimeAxis(start, step, "UTC", n_bins)
+    known = None if table is None else Covariates(time, {"rain": table})
+    model = TotalModel(Terms.learned(known, n_bins), SETTINGS.totals.prior, 0.0, 0.0)
+    series, at_start = Series.exact(Domain(time, PlaceAxis.of(["all"])), np.ones((n_bins, 1), int)), np.array([0])
+    ahead = model.predict(time, known, model.filter(series, known, at_start), at_start, 1)
+    rows, covariance = model.terms.rows(time, known, 0, n_bins)[:, None], ahead.covariances[0, 2:, 2:]
+    return (rows @ covariance @ rows.swapaxes(1, 2))[:, 0, 0]
+
+
+def test_before_any_total_the_calendar_and_numbers_may_matter_as_much_as_settings_say() -> None:
+    # weekdays by 15 %; three waves of the year, each by 10 %
+    days = _variances_before_any_total("day", "2018-01-01", 14)
+    assert days == pytest.approx(0.15**2 + 3 * 0.1**2)
+    # four waves of the day, each by half, and two that differ at weekends: by 1, on weekdays by -0.4
+    hours = _variances_before_any_total("hour", "2018-01-05T00", 48) - days[0]
+    assert hours == pytest.approx(np.repeat([4 + 2 * 0.4**2, 4 + 2], 24) * 0.5**2)
+    # two waves of the year; and the logarithm of a month's length, by 2 %
+    months = _variances_before_any_total("month", "2018-01-01", 2) - 2 * 0.1**2
+    assert months == pytest.approx(0.02**2 * np.log(np.array([31, 28]) * 12 / 365.25) ** 2, rel=1e-6)
+    # a number by 10 % for each of its standard deviations, and by as much for its square less 1
+    table = np.tile([-1.0, 1.0, -3.0, 3.0], 7)
+    z = table / table.std()
+    numbers = _variances_before_any_total("day", "2018-01-01", 28, table) - days[0]
+    assert numbers == pytest.approx(0.1**2 * (z**2 + (z**2 - 1) ** 2))
 
 
 def test_a_bin_two_years_ago_counts_half() -> None:
