@@ -15,7 +15,6 @@ import numpy as np
 
 from tacit._base.arrays import FloatArray, IntArray
 from tacit._base.extras import require
-from tacit._base.kernels import compiled_kernels
 from tacit.counts.series import Observations
 from tacit.domain import TimeAxis
 from tacit.statespace.covariates import seasons
@@ -111,16 +110,10 @@ class ShareModel:
         model = Model(known, calendar, excess, prior, self.shares, self.shift_variance, of_weights=True)
         model = model.extended(known, calendar, excess)  # over the bins after those it learned from
         states_of = model.state_space(self.hyperparameters)
-        start, steps = states_of.start_and_steps
-        n_places, size = start.shape
-        states, covariances = np.empty((n_places, len(origins), size)), np.empty((n_places, len(origins), size, size))
-        observed = (np.ascontiguousarray(part.T) for part in (model.observed + self.base, states_of.share_variance))
-        dynamics = start, steps, states_of.phi, states_of.shifts
-        kernel = compiled_kernels("filters").share_states
-        kernel(*observed, states_of.regressors, self.base, *dynamics, True, origins, states, covariances)
+        states, covariances = states_of.states_at(origins, model.observed + self.base, self.base, are_parts=True)
         wholes = states[:, :, 0].sum(axis=0)[:, None]
-        covariances /= np.square(wholes)[..., None]
-        found = Weights(origins, states / wholes, covariances, states_of.phi, steps[:, None] / np.square(wholes))
+        squares, steps = np.square(wholes), states_of.start_and_steps[1][:, None]
+        found = Weights(origins, states / wholes, covariances / squares[..., None], states_of.phi, steps / squares)
         return found.given_sizes(self.sizes, *pooled_shares(known, excess, model.shares, origins)[:2])
 
     def predict(self, weights: Weights, time: TimeAxis, horizon: int) -> Shares:
