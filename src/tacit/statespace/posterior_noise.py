@@ -277,15 +277,6 @@ class StrataNoise(PosteriorNoise):
     columns: tuple[IntArray, ...]
     offsets: FloatArray | None = None
 
-    @classmethod
-    def joined(cls, parts: Sequence[SmoothedNoise | FilteredNoise], columns: Sequence[IntArray]) -> StrataNoise:
-        """Return the noise of strata; what their values were moved by stands beside them."""
-        offsets = np.zeros((parts[0].shape[0], sum(map(len, columns))))
-        for part, some in zip(parts, columns, strict=True):
-            offsets[:, some] = 0.0 if part.offsets is None else part.offsets
-        alone = tuple(replace(part, offsets=None) for part in parts)
-        return cls(alone, tuple(columns), offsets if offsets.any() else None)
-
     @property
     def shape(self) -> tuple[int, int]:
         return self.parts[0].shape[0], sum(len(columns) for columns in self.columns)
