@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, Final, cast
+from typing import Any, Final
 
 import numpy as np
 
@@ -85,10 +85,9 @@ def smooth(
     for columns, known in parts:
         kinds = known.kinds if len(parts) == 1 else np.arange(len(columns))
         found.append(_smoothed(known, time, hyperparameters, kinds))
-    joined = _joined_strata(estimate, parts, _erring_in_common(found), SMOOTHED)
-    if not non_negative:
-        return joined
-    return _shown(joined, parts, partial(shown_in_periods, time=time), (SHOWN_IN_PERIODS, SHOWN_ADDING_UP))
+    show = partial(shown_in_periods, time=time) if non_negative else None
+    steps = SMOOTHED, SHOWN_IN_PERIODS, SHOWN_ADDING_UP
+    return _joined_strata(estimate, parts, _erring_in_common(found), show, steps)
 
 
 def _smoothed(
@@ -128,8 +127,8 @@ def filtered(
     """
     time, parts = estimate.domain.time, measured_parts(estimate)
     found = [_filtered(known, time, hyperparameters) for _, known in parts]
-    joined = _joined_strata(estimate, parts, found, FILTERED)
-    return _shown(joined, parts, shown_alone, (SHOWN, SHOWN_WITHOUT_TOTAL)) if non_negative else joined
+    show = shown_alone if non_negative else None
+    return _joined_strata(estimate, parts, found, show, (FILTERED, SHOWN, SHOWN_WITHOUT_TOTAL))
 
 
 def _filtered(
@@ -194,32 +193,26 @@ def _joined_strata(
     estimate: Estimate,
     parts: list[tuple[IntArray, Observations]],
     found: Sequence[tuple[FloatArray, SmoothedNoise | FilteredNoise]],
-    step: str,
+    show: Callable[[FloatArray, Observations], FloatArray] | None,
+    steps: tuple[str, str, str],
 ) -> Estimate:
-    """Return an estimate of columns that were smoothed in strata, each with public totals of its own."""
-    values, columns, noise = np.empty(estimate.values.shape), [some for some, _ in parts], [one for _, one in found]
-    for some, (part, _) in zip(columns, found, strict=True):
-        values[:, some] = part
-    joined = noise[0] if len(noise) == 1 else StrataNoise(tuple(noise), tuple(columns))
-    return replace(estimate, values=values, noise=joined, steps=(*estimate.steps, step))
+    """Return an estimate of columns that were smoothed in strata, each with public totals of its own.
 
-
-def _shown(
-    estimate: Estimate,
-    parts: list[tuple[IntArray, Observations]],
-    show: Callable[[FloatArray, Observations], FloatArray],
-    steps: tuple[str, str],
-) -> Estimate:
-    """Return values moved to what is shown of each stratum; their noise knows by how much, in half the digits.
-
-    ``steps`` say how negative counts are shown: with public totals, and without.
+    ``show`` moves the values of a stratum to what is shown of them; their noise knows by how much, in half the digits.
+    ``steps`` name the smoothing, and how values are shown: with public totals, and without.
     """
-    values, noise, offsets = estimate.values, cast(Any, estimate.noise), np.empty(estimate.values.shape)
-    for some, known in parts:
-        offsets[:, some] = (show(values[:, some], known) - values[:, some]).astype(np.float32)
-    moved = replace(noise, offsets=offsets if offsets.any() else None)
-    step = steps[0 if parts[0][1].is_shared else 1]
-    return replace(estimate, values=np.maximum(values + offsets, 0.0), noise=moved, steps=(*estimate.steps, step))
+    values, offsets = np.empty(estimate.values.shape), np.zeros(estimate.values.shape)
+    for (some, known), (part, _) in zip(parts, found, strict=True):
+        values[:, some] = part
+        if show is not None:
+            offsets[:, some] = (show(part, known) - part).astype(np.float32)
+    columns, noises = tuple(some for some, _ in parts), tuple(noise for _, noise in found)
+    noise: Any = noises[0] if len(noises) == 1 else StrataNoise(noises, columns)
+    done = [steps[0]]
+    if show is not None:
+        done.append(steps[1 if parts[0][1].is_shared else 2])
+        values, noise = np.maximum(values + offsets, 0.0), replace(noise, offsets=offsets if offsets.any() else None)
+    return replace(estimate, values=values, noise=noise, steps=(*estimate.steps, *done))
 
 
 def measured_with_sums(estimate: Estimate, missing: BoolArray | None = None) -> list[tuple[IntArray, Observations]]:

@@ -62,7 +62,7 @@ class Passes:
         # copies, because numba would compile a second version for arrays that are read-only
         copies = np.array(asked, np.float64, order="C"), np.array(groups, np.int64, order="C")
         known = self._innovations, *self._filtered, self._model.phi, self._ends
-        found, slopes = self._kernels.questions(*copies, bounds, *known, *later)
+        found, slopes = self._kernels.questions(*copies, bounds, self._rows, *known, *later)
         return found, slopes
 
     @cached_property

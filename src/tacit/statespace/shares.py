@@ -21,10 +21,9 @@ from tacit.statespace.covariates import seasons
 from tacit.statespace.model import Model, fitted
 from tacit.statespace.passes import Ahead
 from tacit.statespace.settings import SETTINGS, Hyperparameters
-from tacit.statespace.size_prior import LongRun, SizePrior, expected_sizes, pooled_shares
+from tacit.statespace.size_prior import MOST_NUMBERS, LongRun, SizePrior, expected_sizes, pooled_shares
 
 _FAR: Final = (-5.0, 6.0)  # standard deviations from 0 beyond which a normal part is 0, or all: to 1e-6
-_MOST_NUMBERS: Final = 1 << 22  # in one array: 32 MB
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -63,18 +62,17 @@ class Weights:
 class Shares:
     """Predicted shares of the bins after each origin, origins x horizon x places: they add up to 1.
 
-    ``wholes`` (origins x horizon) are the sums of weights, ``coming`` the regressors of the bins.
+    ``weights`` are those whose parts in their sums ``wholes`` (origins x horizon) the shares are.
     """
 
     means: FloatArray
     variances: FloatArray
-    weights: Weights
+    weights: Ahead
     wholes: FloatArray
-    coming: FloatArray
 
     def sum_variances(self, totals: FloatArray) -> FloatArray:
         """Return variances of each place's sum over the horizon, given totals (origins x horizon): origins x places."""
-        found = self.weights.ahead(self.coming).sum_variances(totals / self.wholes).T
+        found = self.weights.sum_variances(totals / self.wholes).T
         return np.asarray(np.maximum(found, 0.0), np.float64)
 
 
@@ -123,7 +121,7 @@ class ShareModel:
         coming = basis[weights.origins[:, None] + np.arange(horizon)]
         n_places = len(self.base)
         means, variances = np.empty((2, n_places, len(weights.origins), horizon))
-        at_once = max(_MOST_NUMBERS // max(coming.size, 1), 1)
+        at_once = max(MOST_NUMBERS // max(coming.size, 1), 1)
         for first in range(0, n_places, at_once):
             some = slice(first, first + at_once)
             ahead = weights.ahead(coming, some)
@@ -132,7 +130,7 @@ class ShareModel:
         variances = np.maximum(variances, np.square(SETTINGS.least_forecast_sd * self.base)[:, None, None])
         shares, variances = _positive(means / wholes, variances / np.square(wholes))
         shares = np.moveaxis(shares / shares.sum(axis=0), 0, 2)
-        return Shares(shares, np.moveaxis(variances, 0, 2), weights, wholes, coming)
+        return Shares(shares, np.moveaxis(variances, 0, 2), weights.ahead(coming), wholes)
 
 
 def _positive(means: FloatArray, variances: FloatArray) -> tuple[FloatArray, FloatArray]:

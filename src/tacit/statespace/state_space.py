@@ -12,6 +12,7 @@ Reference: Durbin2012; Harvey1990.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -75,6 +76,8 @@ class StateSpace:
         }
         if self.shift_variance.shape != (1, 1):
             fitting["shift_variance"] = (n_times, n_places)
+        if self.excess is not None:
+            fitting["excess"] = (n_times,)
         for name, shape in fitting.items():
             if getattr(self, name).shape != shape:
                 raise SettingError(f"{name} must have shape {shape}; got shape={getattr(self, name).shape}.")
@@ -312,17 +315,13 @@ class StateSpace:
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> StateSpace:
-        read = cls(
+        least = {"basis": -math.inf}  # all else are variances, or exposures
+        return cls(
             phi=number(content, "memory", least=-1, most=1),
             excess=unpacked({"excess": None} | dict(content), "excess"),
             tree=TreeNoise.from_dict(content["tree"]) if "tree" in content else None,
-            **{name: numbers(content, key) for key, name in _KEYS.items()},
+            **{name: numbers(content, key, least=least.get(key, 0.0)) for key, name in _KEYS.items()},
         )
-        if min(getattr(read, name).min(initial=0) for key, name in _KEYS.items() if key != "basis") < 0:
-            raise ValueError("variances")
-        if read.excess is not None and read.excess.shape != read.exposures.shape:
-            raise ValueError("excess")
-        return read
 
 
 def measured_levels(tree: TreeNoise) -> tuple[int, ...]:

@@ -219,6 +219,7 @@ def questions(
     asked: FloatArray,
     groups: IntArray,
     bounds: IntArray,
+    rows: IntArray,
     innovations: FloatArray,
     weights: FloatArray,
     covariances: FloatArray,
@@ -230,18 +231,14 @@ def questions(
 ) -> tuple[FloatArray, FloatArray]:
     """Return posterior covariances (groups x questions x questions) of weighted sums of counts over groups of times.
 
-    ``asked`` (questions x times) are the weights, ``bounds`` the first time of each group and the one after its last.
+    ``asked`` (questions x times) are the weights, ``bounds`` the first time of each group and the one after its last,
+    ``rows`` those of counts among the innovations.
     Coefficients, of all columns but the last, are taken as known; slopes (groups x questions x coefficients) say how
     errors grow with them.
     """
-    (n_questions, n_times), n_groups = asked.shape, bounds.shape[0]
+    n_questions, n_groups = asked.shape[0], bounds.shape[0]
     size, n_columns = covariances.shape[1], innovations.shape[1] - 1
     out, slopes = np.zeros((n_groups, n_questions, n_questions)), np.zeros((n_groups, n_questions, n_columns))
-    rows = np.empty(n_times, np.int64)
-    row = 0
-    for t in range(n_times):
-        rows[t] = row
-        row += 1 + int(np.sum(ends[:, t]))
     shared, own = np.empty((n_questions, size)), np.empty(n_questions)
     for g in range(n_groups):
         shared[:] = 0.0
