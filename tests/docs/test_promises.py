@@ -387,7 +387,7 @@ def test_the_noise_models_and_their_fields_are_listed():
             smooth(estimate).noise,
             smooth(replace(estimate, noise=of_a_curator, totals=None)).noise,
             filtered(estimate).noise,
-            StrataNoise.joined([filtered(estimate).noise], [np.arange(3)]),
+            StrataNoise((filtered(estimate, non_negative=False).noise,), (np.arange(3),)),
             noise.NoStatedNoise("why"),
         )
     ]

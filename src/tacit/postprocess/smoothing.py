@@ -17,9 +17,10 @@ Reference: Harvey1990; Durbin2012; Deming1940.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Final, TypeVar
+from functools import partial
+from typing import Any, Final
 
 import numpy as np
 
@@ -50,7 +51,6 @@ SHOWN_IN_PERIODS: Final = stored(
 )
 SHOWN_ADDING_UP: Final = stored("negative counts shown as 0, the others lowered to keep years, then months")
 
-NoiseT = TypeVar("NoiseT", SmoothedNoise, FilteredNoise)
 _MOST_ROUNDS: Final = 30  # of scaling rows and columns: bounds the time where they agree slowly
 _SLACK: Final = 1e-4  # relative, of sums that agree: far below what is shown
 
@@ -84,17 +84,14 @@ def smooth(
     found = []
     for columns, known in parts:
         kinds = known.kinds if len(parts) == 1 else np.arange(len(columns))
-        found.append(_smoothed(known, time, hyperparameters, kinds, non_negative))
-    shown = (SHOWN_IN_PERIODS, SHOWN_ADDING_UP) if non_negative else None
-    return _joined_strata(estimate, parts, _erring_in_common(found), SMOOTHED, shown)
+        found.append(_smoothed(known, time, hyperparameters, kinds))
+    show = partial(shown_in_periods, time=time) if non_negative else None
+    steps = SMOOTHED, SHOWN_IN_PERIODS, SHOWN_ADDING_UP
+    return _joined_strata(estimate, parts, _erring_in_common(found), show, steps)
 
 
 def _smoothed(
-    known: Observations,
-    time: TimeAxis,
-    hyperparameters: Hyperparameters | None,
-    kinds: IntArray | None,
-    non_negative: bool,
+    known: Observations, time: TimeAxis, hyperparameters: Hyperparameters | None, kinds: IntArray | None
 ) -> tuple[FloatArray, SmoothedNoise]:
     """Return the smoothed counts of columns that have one public total, or none, and their noise.
 
@@ -113,10 +110,7 @@ def _smoothed(
         values = counts + states.exposures[:, None] * long_run.start
     kind_sd = None if kinds is None else common_sd(long_run.taken, kinds)
     made = SmoothedNoise if states.tree is None else FusedNoise
-    noise = made(states, *weights, None, SETTINGS.inflation, long_run.skews, kind_sd, kinds)
-    if not non_negative:
-        return values, noise
-    return _shown(values, noise, shown_in_periods(values, known, time) if values.min() < 0 else values)
+    return values, made(states, *weights, None, SETTINGS.inflation, long_run.skews, kind_sd, kinds)
 
 
 def filtered(
@@ -132,14 +126,14 @@ def filtered(
     Reference: Harvey1990; Durbin2012.
     """
     time, parts = estimate.domain.time, measured_parts(estimate)
-    found = [_filtered(known, time, hyperparameters, non_negative=non_negative) for _, known in parts]
-    shown = (SHOWN, SHOWN_WITHOUT_TOTAL) if non_negative else None
-    return _joined_strata(estimate, parts, found, FILTERED, shown)
+    found = [_filtered(known, time, hyperparameters) for _, known in parts]
+    show = shown_alone if non_negative else None
+    return _joined_strata(estimate, parts, found, show, (FILTERED, SHOWN, SHOWN_WITHOUT_TOTAL))
 
 
 def _filtered(
-    known: Observations, time: TimeAxis, hyperparameters: Hyperparameters | None, *, non_negative: bool
-) -> tuple[FloatArray, SmoothedNoise | FilteredNoise]:
+    known: Observations, time: TimeAxis, hyperparameters: Hyperparameters | None
+) -> tuple[FloatArray, FilteredNoise]:
     """Return the filtered counts of columns that have one public total, or none, and their noise.
 
     Columns of all kinds are taken for alike: what the size prior of a kind leaves in common to its places is not kept.
@@ -151,7 +145,12 @@ def _filtered(
     first = 0
     while first < n_times:
         stop = min(first + max(int(SETTINGS.refit_growth * first), SETTINGS.first_fit), n_times)
-        model, chosen = _learned(known, calendar, excess, first, stop, hyperparameters)
+        past, shown = ((known.until(end), calendar.until(end), excess[:end]) for end in (first, stop))
+        if first > 0:
+            model, chosen = fitted(*past, hyperparameters)
+            model = model.extended(*shown)
+        else:
+            model, chosen = _unlearned(*shown), hyperparameters or SETTINGS.shares_prior
         states = model.state_space(chosen)
         shares, variances = states.filter(model.observed)
         skews = SmoothedNoise(states).cumulants[0]
@@ -162,8 +161,15 @@ def _filtered(
     gains, share_variance, count_variance, count_skew = map(rounded, of_counts)
     noise = FilteredNoise(known.exposures, gains, share_variance, count_variance, count_skew, known.is_shared)
     weights = noise.weights if known.is_shared else (None, None)
-    values = _realized(known, noise.gains, shares, *weights)
-    return _shown(values, noise, shown_alone(values, known)) if non_negative else (values, noise)
+    return _realized(known, noise.gains, shares, *weights), noise
+
+
+def _unlearned(known: Observations, calendar: Seasons, excess: FloatArray) -> Model:
+    """Return the model of a filter before its first fit: places are alike, with the mean of the first time."""
+    n_places = known.counts.shape[1]
+    base = np.full(n_places, 1 / n_places if known.is_shared else max(float(np.abs(known.counts[0]).mean()), 1.0))
+    first_levels = LongRun(base, base, base * np.maximum(base, 1 - base))
+    return Model(known, calendar, excess, first_levels, np.broadcast_to(base, known.counts.shape))
 
 
 def _erring_in_common(strata: list[tuple[FloatArray, SmoothedNoise]]) -> list[tuple[FloatArray, SmoothedNoise]]:
@@ -187,20 +193,26 @@ def _joined_strata(
     estimate: Estimate,
     parts: list[tuple[IntArray, Observations]],
     found: Sequence[tuple[FloatArray, SmoothedNoise | FilteredNoise]],
-    step: str,
-    shown: tuple[str, str] | None,
+    show: Callable[[FloatArray, Observations], FloatArray] | None,
+    steps: tuple[str, str, str],
 ) -> Estimate:
     """Return an estimate of columns that were smoothed in strata, each with public totals of its own.
 
-    ``shown`` says how negative counts are shown: with public totals, and without.
+    ``show`` moves the values of a stratum to what is shown of them; their noise knows by how much, in half the digits.
+    ``steps`` name the smoothing, and how values are shown: with public totals, and without.
     """
-    steps = (*estimate.steps, step, *(() if shown is None else (shown[0 if parts[0][1].is_shared else 1],)))
-    if len(found) == 1:
-        return replace(estimate, values=found[0][0], noise=found[0][1], steps=steps)
-    columns, values = [some for some, _ in parts], np.empty(estimate.values.shape)
-    for some, (part, _) in zip(columns, found, strict=True):
+    values, offsets = np.empty(estimate.values.shape), np.zeros(estimate.values.shape)
+    for (some, known), (part, _) in zip(parts, found, strict=True):
         values[:, some] = part
-    return replace(estimate, values=values, noise=StrataNoise.joined([one for _, one in found], columns), steps=steps)
+        if show is not None:
+            offsets[:, some] = (show(part, known) - part).astype(np.float32)
+    columns, noises = tuple(some for some, _ in parts), tuple(noise for _, noise in found)
+    noise: Any = noises[0] if len(noises) == 1 else StrataNoise(noises, columns)
+    done = [steps[0]]
+    if show is not None:
+        done.append(steps[1 if parts[0][1].is_shared else 2])
+        values, noise = np.maximum(values + offsets, 0.0), replace(noise, offsets=offsets if offsets.any() else None)
+    return replace(estimate, values=values, noise=noise, steps=(*estimate.steps, *done))
 
 
 def measured_with_sums(estimate: Estimate, missing: BoolArray | None = None) -> list[tuple[IntArray, Observations]]:
@@ -250,26 +262,6 @@ def _given_zeros(fusion: TreeFusion, leaves: FloatArray, gone: BoolArray) -> Flo
     return given
 
 
-def _learned(
-    known: Observations,
-    calendar: Seasons,
-    excess: FloatArray,
-    first: int,
-    stop: int,
-    hyperparameters: Hyperparameters | None,
-) -> tuple[Model, Hyperparameters]:
-    """Return the model of all bins before ``stop``, of which only those before ``first`` were looked at."""
-    shown, n_places = known.until(stop), known.counts.shape[1]
-    if first > 0:
-        model, chosen = fitted(known.until(first), calendar.until(first), excess[:first], hyperparameters)
-        return model.extended(shown, calendar.until(stop), excess[:stop]), chosen
-    base = np.full(n_places, 1 / n_places if known.is_shared else max(float(np.abs(known.counts[0]).mean()), 1.0))
-    first_levels = LongRun(base, base, base * np.maximum(base, 1 - base))
-    shares = np.broadcast_to(base, shown.counts.shape)
-    model = Model(shown, calendar.until(stop), excess[:stop], first_levels, shares)
-    return model, hyperparameters or SETTINGS.shares_prior
-
-
 def _weights(known: Observations, model: StateSpace) -> tuple[FloatArray | None, FloatArray | None]:
     """Return how what is missing of a total is disaggregated: by posterior variances over all time together.
 
@@ -298,12 +290,6 @@ def _realized(
     return np.asarray(exposures * shares + residuals, np.float64)
 
 
-def _shown(values: FloatArray, noise: NoiseT, shown: FloatArray) -> tuple[FloatArray, NoiseT]:
-    """Return values moved to what is shown of them; their noise knows by how much, in half the digits."""
-    offsets = (shown - values).astype(np.float32).astype(np.float64)
-    return np.maximum(values + offsets, 0.0), replace(noise, offsets=offsets if offsets.any() else None)
-
-
 def shown_alone(values: FloatArray, known: Observations) -> FloatArray:
     """Return the nearest values that counts can have, each time for itself."""
     if known.is_shared:
@@ -313,6 +299,8 @@ def shown_alone(values: FloatArray, known: Observations) -> FloatArray:
 
 def shown_in_periods(values: FloatArray, known: Observations, time: TimeAxis) -> FloatArray:
     """Return values that counts can have, whose years and months are the nearest that those can have."""
+    if values.min() >= 0:
+        return values
     tree = calendar_tree(time)
     if not known.is_shared:
         return known.exposures[:, None] * handed_down(tree, values, None)

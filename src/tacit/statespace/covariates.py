@@ -27,6 +27,7 @@ rise in the year; four cost as many coefficients again."""
 _YEAR_WAVES: Final = 3  # harmonics: totals tell a finer shape than shares, which have two
 _DAY_WAVES: Final = 4  # the rise of a morning takes a quarter of a day
 _RARE: Final = 0.1  # of the bins: a flag on fewer, as holidays are, also acts on the days beside it
+_EXAMPLE: Final = np.array(["2018-01-01", "2018-02-01"], "datetime64[s]")  # edges of a bin, to number its regressors
 _FEWEST_NUMBERS: Final = 24  # two years of months: fewer say neither where a number is usual nor how far it may go
 
 
@@ -115,22 +116,30 @@ def calendar_columns(time: TimeAxis, n_bins: int) -> dict[str, FloatArray]:
     return {name: np.asarray(column, np.float64) for name, column in columns.items()}
 
 
-def calendar_blocks(edges: Times, step: str, *, of_day: int, of_year: int) -> dict[str, FloatArray]:
+def calendar_blocks(edges: Times, step: str, *, of_totals: bool) -> list[tuple[str, FloatArray]]:
     """Return the regressors of the bins between edges, by kind: weekday, clock and year.
 
-    There are six contrasts of weekdays where bins are days or shorter, so many harmonics ``of_day`` where they are
-    shorter, and ``of_year`` where they are no longer than a month. Regressors of one kind have the same mean square.
+    There are six contrasts of weekdays where bins are days or shorter, harmonics of the day where they are shorter, and
+    of the year where they are no longer than a month. Regressors of one kind have the same mean square. Those of totals
+    have finer harmonics, hours of days off, and the length of a month.
     """
+    # months tell no finer shape of the year either way
+    of_day, of_year = (_DAY_WAVES, _YEAR_WAVES) if of_totals and step != "month" else (_HARMONICS, _HARMONICS)
     days = edges.astype("datetime64[s]").astype(np.int64) / SECONDS_A_DAY
-    centres = (days[1:] + days[:-1]) / 2
-    per_day = bins_per_day(step)
-    blocks = {}
-    if per_day is not None:
-        blocks["weekday"] = _contrasts(7)[weekdays(edges[:-1])]
-        if per_day > 1:
-            blocks["clock"] = _harmonics(centres, min(of_day, per_day // 2))
+    centres, of_week, per_day = (days[1:] + days[:-1]) / 2, weekdays(edges[:-1]), bins_per_day(step) or 0
+    clock = _harmonics(centres, min(of_day, per_day // 2))
+    blocks = []
+    if per_day:
+        blocks.append(("weekday", _contrasts(7)[of_week]))
+    if per_day > 1:
+        blocks.append(("clock", clock))
     if step != "year":
-        blocks["year"] = _harmonics(centres / DAYS_A_YEAR, of_year)
+        blocks.append(("year", _harmonics(centres / DAYS_A_YEAR, of_year)))
+    if of_totals and per_day > 1:
+        # days off have hours of their own; the factor adds up to 0 over a week
+        blocks.append(("clock", np.where(of_week >= 5, 1.0, -0.4)[:, None] * clock[:, :4]))
+    if of_totals and step == "month":
+        blocks.append(("length", np.log(np.diff(days) * 12 / DAYS_A_YEAR)[:, None]))
     return blocks
 
 
@@ -153,9 +162,9 @@ class Seasons:
 def seasons(time: TimeAxis) -> Seasons:
     """Return the regressors of the bins of an axis: kind ``weekday``, and ``season`` for those of hour and year."""
     n_bins = len(time.starts())
-    blocks = calendar_blocks(time.without_end().starts(n_bins + 1), time.step, of_day=_HARMONICS, of_year=_HARMONICS)
-    kinds = [kind if kind == "weekday" else "season" for kind, block in blocks.items() for _ in range(block.shape[1])]
-    basis = np.concatenate([np.zeros((n_bins, 0)), *blocks.values()], axis=1)
+    blocks = calendar_blocks(time.without_end().starts(n_bins + 1), time.step, of_totals=False)
+    kinds = [kind if kind == "weekday" else "season" for kind, block in blocks for _ in block.T]
+    basis = np.concatenate([np.zeros((n_bins, 0)), *(block for _, block in blocks)], axis=1)
     return Seasons(np.ascontiguousarray(basis), tuple(kinds), bin_days(time))
 
 
@@ -279,7 +288,7 @@ class Terms:
 
     def kinds(self, step: str) -> tuple[str, ...]:
         """Return the kind of each term, as ``<kind>_sd`` of :class:`tacit.statespace.settings.TotalSettings`."""
-        found = [kind for kind, part in _calendar(_EXAMPLE, step) for _ in range(part.shape[1])]
+        found = [kind for kind, block in calendar_blocks(_EXAMPLE, step, of_totals=True) for _ in block.T]
         for column in self.columns:
             found += ["flag"] * (3 if column.is_alone else 1) if column.is_flag else ["number"] * 2
         return (*found, *("special" for _ in self.specials))
@@ -287,7 +296,8 @@ class Terms:
     def rows(self, time: TimeAxis, covariates: Covariates | None, first: int, stop: int) -> FloatArray:
         """Return the regressors of the bins from ``first`` up to ``stop``; what is unknown of one has no effect."""
         starts = time.without_end().starts(stop + 1)
-        parts = [np.zeros((stop - first, 0)), *(part for _, part in _calendar(starts[first:], time.step))]
+        blocks = calendar_blocks(starts[first:], time.step, of_totals=True)
+        parts = [np.zeros((stop - first, 0)), *(block for _, block in blocks)]
         if covariates is not None and self.columns:
             around = bins_per_day(time.step) or 1
             known = covariates.rows(0, stop + around)
@@ -328,20 +338,3 @@ def _has_neighbours(name: str, columns: Mapping[str, FloatArray], around: int) -
         for column in others
         for beside in days_beside
     )
-
-
-_EXAMPLE: Final = np.array(["2018-01-01", "2018-02-01"], "datetime64[s]")
-
-
-def _calendar(edges: Times, step: str) -> list[tuple[str, FloatArray]]:
-    """Return the regressors of the calendar for bins with these edges, by kind."""
-    blocks = calendar_blocks(edges, step, of_day=_DAY_WAVES, of_year=2 if step == "month" else _YEAR_WAVES)
-    parts = list(blocks.items())
-    if "clock" in blocks:
-        # days off have hours of their own; the factor adds up to 0 over a week
-        is_weekend = np.where(weekdays(edges[:-1]) >= 5, 1.0, -0.4)
-        parts.append(("clock", is_weekend[:, None] * blocks["clock"][:, :4]))
-    if step == "month":
-        days = np.diff(edges.astype("datetime64[s]").astype(np.int64)) / SECONDS_A_DAY
-        parts.append(("length", np.log(days * 12 / DAYS_A_YEAR)[:, None]))
-    return parts

@@ -56,15 +56,14 @@ class Passes:
         information[1:] = informations[:-1, 0, 0] - np.square(of_terms @ inverse_root.T).sum(axis=1)
         return score, information
 
-    def questions(
-        self, asked: FloatArray, groups: IntArray, bounds: IntArray, found: FloatArray, slopes: FloatArray
-    ) -> None:
-        """Write posterior covariances of questions given the coefficients, and how errors grow with these."""
+    def questions(self, asked: FloatArray, groups: IntArray, bounds: IntArray) -> tuple[FloatArray, FloatArray]:
+        """Return posterior covariances of questions given the coefficients, and how errors grow with these."""
         later = self._backward(self._innovations)[1:]
         # copies, because numba would compile a second version for arrays that are read-only
         copies = np.array(asked, np.float64, order="C"), np.array(groups, np.int64, order="C")
         known = self._innovations, *self._filtered, self._model.phi, self._ends
-        self._kernels.questions(*copies, bounds, *known, *later, found, slopes)
+        found, slopes = self._kernels.questions(*copies, bounds, self._rows, *known, *later)
+        return found, slopes
 
     @cached_property
     def _rows(self) -> IntArray:
@@ -81,12 +80,8 @@ class Passes:
     def _backward(
         self, innovations: FloatArray, *, with_information: bool = True
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
-        n_times, n_columns = len(self._count_variance), innovations.shape[1]
-        size = self._covariances.shape[1]
-        of_counts, scores = np.empty((n_times, n_columns, 2)), np.empty((n_times, n_columns, size))
-        informations = np.empty((n_times if with_information else 0, size, size))
         known = innovations, *self._filtered, self._model.scaled[0], self._model.phi, self._ends
-        self._kernels.backward(*known, of_counts, scores, informations)
+        of_counts, scores, informations = self._kernels.backward(*known, with_information)
         return of_counts, scores, informations
 
 

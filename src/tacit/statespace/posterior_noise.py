@@ -97,14 +97,18 @@ class PosteriorNoise(Noise):
         """
         return []
 
-    @property
+    @cached_property
     def _cells(self) -> Grouping:
+        """Every cell as a sum of itself alone."""
         n_times, n_columns = self.shape
         return Grouping.of_columns(np.arange(n_times), np.arange(n_columns), self.shape)
 
     @cached_property
     def cell_moments(self) -> Moments:
         return self.group_moments(self._cells)
+
+    def _sum_moments(self, grouping: Grouping) -> Moments:
+        return self.cell_moments if grouping is self._cells else self.group_moments(grouping)
 
     def variance(self, weights: FloatArray) -> float:
         return float(self._asked_moments(weights).variances)
@@ -125,22 +129,19 @@ class PosteriorNoise(Noise):
 
     def largest_sums(self, grouping: Grouping) -> FloatArray | float:
         """Return the largest sums of cells that public totals leave room for."""
-        return (
-            math.inf
-            if self.totals is None
-            else sum_groups(self.totals[:, None], grouping.time, n_groups=grouping.shape[0])
-        )
+        if self.totals is None:
+            return math.inf
+        return sum_groups(self.totals[:, None], grouping.time, n_groups=grouping.shape[0])
 
     def standard_errors(self) -> FloatArray:
-        return np.sqrt(self.cell_moments.variances)
+        return self.sum_errors(self._cells)
 
     def intervals(self, values: FloatArray, level: float) -> tuple[FloatArray, FloatArray]:
-        return within(*self.limits(values, level), self.largest_sums(self._cells))
+        return self.sum_intervals(values, self._cells, level)
 
     def limits(self, values: FloatArray, level: float) -> tuple[FloatArray, FloatArray]:
         """Return limits for every cell, not yet cut to what counts can be."""
-        check_share(level=level)
-        return self.cell_moments.limits(values if self.offsets is None else values - self.offsets, level)
+        return self.sum_limits(values, self._cells, level)
 
     def coarsen(self, grouping: Grouping) -> Noise:
         return LinearMap(self, grouping)
@@ -162,7 +163,7 @@ class PosteriorNoise(Noise):
         """Return plain data from which a script finds the moments of a box."""
 
     def sum_errors(self, grouping: Grouping) -> FloatArray:
-        return np.sqrt(self.group_moments(grouping).variances)
+        return np.sqrt(self._sum_moments(grouping).variances)
 
     def sum_intervals(self, values: FloatArray, grouping: Grouping, level: float) -> tuple[FloatArray, FloatArray]:
         return within(*self.sum_limits(values, grouping, level), self.largest_sums(grouping))
@@ -171,7 +172,7 @@ class PosteriorNoise(Noise):
         """Return limits for sums of cells, not yet cut to what counts can be."""
         check_share(level=level)
         centre = values if self.offsets is None else values - grouping.sums(self.offsets)
-        return self.group_moments(grouping).limits(centre, level)
+        return self._sum_moments(grouping).limits(centre, level)
 
     def _asked_moments(self, weights: FloatArray) -> Moments:
         asked = np.asarray(weights, np.float64)
@@ -276,15 +277,6 @@ class StrataNoise(PosteriorNoise):
     parts: tuple[SmoothedNoise | FilteredNoise, ...]
     columns: tuple[IntArray, ...]
     offsets: FloatArray | None = None
-
-    @classmethod
-    def joined(cls, parts: Sequence[SmoothedNoise | FilteredNoise], columns: Sequence[IntArray]) -> StrataNoise:
-        """Return the noise of strata; what their values were moved by stands beside them."""
-        offsets = np.zeros((parts[0].shape[0], sum(map(len, columns))))
-        for part, some in zip(parts, columns, strict=True):
-            offsets[:, some] = 0.0 if part.offsets is None else part.offsets
-        alone = tuple(replace(part, offsets=None) for part in parts)
-        return cls(alone, tuple(columns), offsets if offsets.any() else None)
 
     @property
     def shape(self) -> tuple[int, int]:

@@ -15,17 +15,15 @@ import numpy as np
 
 from tacit._base.arrays import FloatArray, IntArray
 from tacit._base.extras import require
-from tacit._base.kernels import compiled_kernels
 from tacit.counts.series import Observations
 from tacit.domain import TimeAxis
 from tacit.statespace.covariates import seasons
 from tacit.statespace.model import Model, fitted
 from tacit.statespace.passes import Ahead
 from tacit.statespace.settings import SETTINGS, Hyperparameters
-from tacit.statespace.size_prior import LongRun, SizePrior, expected_sizes, pooled_shares
+from tacit.statespace.size_prior import MOST_NUMBERS, LongRun, SizePrior, expected_sizes, pooled_shares
 
 _FAR: Final = (-5.0, 6.0)  # standard deviations from 0 beyond which a normal part is 0, or all: to 1e-6
-_MOST_NUMBERS: Final = 1 << 22  # in one array: 32 MB
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -64,18 +62,17 @@ class Weights:
 class Shares:
     """Predicted shares of the bins after each origin, origins x horizon x places: they add up to 1.
 
-    ``wholes`` (origins x horizon) are the sums of weights, ``coming`` the regressors of the bins.
+    ``weights`` are those whose parts in their sums ``wholes`` (origins x horizon) the shares are.
     """
 
     means: FloatArray
     variances: FloatArray
-    weights: Weights
+    weights: Ahead
     wholes: FloatArray
-    coming: FloatArray
 
     def sum_variances(self, totals: FloatArray) -> FloatArray:
         """Return variances of each place's sum over the horizon, given totals (origins x horizon): origins x places."""
-        found = self.weights.ahead(self.coming).sum_variances(totals / self.wholes).T
+        found = self.weights.sum_variances(totals / self.wholes).T
         return np.asarray(np.maximum(found, 0.0), np.float64)
 
 
@@ -111,16 +108,10 @@ class ShareModel:
         model = Model(known, calendar, excess, prior, self.shares, self.shift_variance, of_weights=True)
         model = model.extended(known, calendar, excess)  # over the bins after those it learned from
         states_of = model.state_space(self.hyperparameters)
-        start, steps = states_of.start_and_steps
-        n_places, size = start.shape
-        states, covariances = np.empty((n_places, len(origins), size)), np.empty((n_places, len(origins), size, size))
-        observed = (np.ascontiguousarray(part.T) for part in (model.observed + self.base, states_of.share_variance))
-        dynamics = start, steps, states_of.phi, states_of.shifts
-        kernel = compiled_kernels("filters").share_states
-        kernel(*observed, states_of.regressors, self.base, *dynamics, True, origins, states, covariances)
+        states, covariances = states_of.states_at(origins, model.observed + self.base, self.base, are_parts=True)
         wholes = states[:, :, 0].sum(axis=0)[:, None]
-        covariances /= np.square(wholes)[..., None]
-        found = Weights(origins, states / wholes, covariances, states_of.phi, steps[:, None] / np.square(wholes))
+        squares, steps = np.square(wholes), states_of.start_and_steps[1][:, None]
+        found = Weights(origins, states / wholes, covariances / squares[..., None], states_of.phi, steps / squares)
         return found.given_sizes(self.sizes, *pooled_shares(known, excess, model.shares, origins)[:2])
 
     def predict(self, weights: Weights, time: TimeAxis, horizon: int) -> Shares:
@@ -130,7 +121,7 @@ class ShareModel:
         coming = basis[weights.origins[:, None] + np.arange(horizon)]
         n_places = len(self.base)
         means, variances = np.empty((2, n_places, len(weights.origins), horizon))
-        at_once = max(_MOST_NUMBERS // max(coming.size, 1), 1)
+        at_once = max(MOST_NUMBERS // max(coming.size, 1), 1)
         for first in range(0, n_places, at_once):
             some = slice(first, first + at_once)
             ahead = weights.ahead(coming, some)
@@ -139,7 +130,7 @@ class ShareModel:
         variances = np.maximum(variances, np.square(SETTINGS.least_forecast_sd * self.base)[:, None, None])
         shares, variances = _positive(means / wholes, variances / np.square(wholes))
         shares = np.moveaxis(shares / shares.sum(axis=0), 0, 2)
-        return Shares(shares, np.moveaxis(variances, 0, 2), weights, wholes, coming)
+        return Shares(shares, np.moveaxis(variances, 0, 2), weights.ahead(coming), wholes)
 
 
 def _positive(means: FloatArray, variances: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -36,7 +36,7 @@ _FINEST: Final = 1e-6  # the least size in integrals
 _STEPS: Final = 600  # of integrals over sizes; more change no digit that is shown
 _HALVINGS: Final = 50  # of an interval: to the last digit
 _ROUNDS: Final = 3  # of Newton's method for the sum of shares; the third moves them by less than 1e-4
-_MOST_NUMBERS: Final = 1 << 22  # in one array: 32 MB
+MOST_NUMBERS: Final = 1 << 22  # in one array: 32 MB
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +80,7 @@ class SizePrior:
         which noise shows nothing, and the mode, which makes nothing of them.
         """
         medians, squares = np.empty(levels.shape), np.empty(levels.shape)
-        at_once = max(_MOST_NUMBERS // (len(_CELLS) * len(levels)), 1)
+        at_once = max(MOST_NUMBERS // (len(_CELLS) * len(levels)), 1)
         for first in range(0, levels.shape[1], at_once):
             some = np.s_[:, first : first + at_once]
             medians[some], squares[some] = self._given_sum(levels[some], variances[some])

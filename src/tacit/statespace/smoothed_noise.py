@@ -24,7 +24,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -106,7 +106,8 @@ class SmoothedNoise(PosteriorNoise):
         }
 
     @classmethod
-    def from_dict(cls, content: Mapping[str, Any]) -> SmoothedNoise:
+    def from_dict(cls, content: Mapping[str, Any]) -> Self:
+        content = {"share_skews": None, "kind_sd": None} | dict(content)
         model = StateSpace.from_dict(content["model"])
         per_place = model.shape[1:]
         kinds = whole_numbers(content, "kinds", shape=per_place) if "kinds" in content else None
@@ -118,8 +119,8 @@ class SmoothedNoise(PosteriorNoise):
             unpacked(content, "day_weights", per_place),
             unpacked(content, "offsets", model.shape),
             number(content, "inflation", least=0),
-            unpacked({"share_skews": None} | dict(content), "share_skews", per_place),
-            unpacked({"kind_sd": None} | dict(content), "kind_sd", per_place),
+            unpacked(content, "share_skews", per_place),
+            unpacked(content, "kind_sd", per_place),
             kinds,
         )
 
@@ -261,11 +262,11 @@ class FusedNoise(SmoothedNoise):
         return {key: part for key, part in content.items() if key not in ("share_weights", "day_weights")}
 
     @classmethod
-    def from_dict(cls, content: Mapping[str, Any]) -> FusedNoise:
-        found = SmoothedNoise.from_dict({"share_weights": None, "day_weights": None} | dict(content))
+    def from_dict(cls, content: Mapping[str, Any]) -> Self:
+        found = super().from_dict({"share_weights": None, "day_weights": None} | dict(content))
         if found.model.tree is None:
             raise ValueError("tree")
-        return cls(**{name: getattr(found, name) for name in found.__dataclass_fields__})
+        return found
 
     def moments(self, weights: FloatArray) -> Moments:
         places = np.flatnonzero(weights.any(axis=0)) if weights.any() else np.zeros(1, np.int64)

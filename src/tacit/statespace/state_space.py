@@ -12,6 +12,7 @@ Reference: Durbin2012; Harvey1990.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -75,6 +76,8 @@ class StateSpace:
         }
         if self.shift_variance.shape != (1, 1):
             fitting["shift_variance"] = (n_times, n_places)
+        if self.excess is not None:
+            fitting["excess"] = (n_times,)
         for name, shape in fitting.items():
             if getattr(self, name).shape != shape:
                 raise SettingError(f"{name} must have shape {shape}; got shape={getattr(self, name).shape}.")
@@ -143,21 +146,29 @@ class StateSpace:
 
     def filter(self, shares: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return means and variances of shares given what was observed up to each time (times x places)."""
-        (n_times, n_places), (start, steps) = self.shape, self.start_and_steps
-        known = np.ascontiguousarray(shares.T), np.ascontiguousarray(self.share_variance.T)
-        regressors, size, times = np.ascontiguousarray(self.regressors), start.shape[1], np.arange(n_times)
-        loads = np.concatenate([np.ones((n_times, 2)), regressors], axis=1)
-        states, covariances = np.empty((1, n_times, size)), np.empty((1, n_times, size, size))
+        n_times, n_places = self.shape
+        loads, times = np.concatenate([np.ones((n_times, 2)), self.regressors], axis=1), np.arange(n_times)
         before, variances = np.empty((2, n_times, n_places))
-        for place in range(n_places):
-            one = slice(place, place + 1)
-            observed = *(part[one] for part in known), regressors
-            dynamics = np.zeros(1), start[one], steps[one], self.phi, self.shifts[one]
-            compiled_kernels("filters").share_states(*observed, *dynamics, False, times, states, covariances)
-            before[:, place] = (loads * states[0]).sum(axis=1)
-            variances[:, place] = ((loads[:, None] @ covariances[0])[:, 0] * loads).sum(axis=1) + self.shifts[place]
+        for place in range(n_places):  # one after another: states of all times are many numbers
+            one = self.for_places(np.array([place]))
+            (states,), (covariances,) = one.states_at(times, shares[:, [place]], np.zeros(1))
+            before[:, place] = (loads * states).sum(axis=1)
+            variances[:, place] = ((loads[:, None] @ covariances)[:, 0] * loads).sum(axis=1) + self.shifts[place]
         gains = variances / (variances + self.share_variance)
         return before + gains * (shares - before), variances * (1 - gains)
+
+    def states_at(
+        self, origins: IntArray, shares: FloatArray, starts: FloatArray, *, are_parts: bool = False
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return filtered states before origins (ascending), places x origins x (level, AR(1), coefficients).
+
+        Their covariances come second. ``starts`` are means of first levels. If places ``are_parts``, each share is
+        observed as the part that the place's state has in the sum of all.
+        """
+        known = (np.ascontiguousarray(part) for part in (shares.T, self.share_variance.T, self.regressors))
+        dynamics = *self.start_and_steps, self.phi, self.shifts
+        states, covariances = compiled_kernels("filters").share_states(*known, starts, *dynamics, are_parts, origins)
+        return states, covariances
 
     def level_scores(self, shares: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return score and information of a shift of the level from each time on (times x places).
@@ -205,7 +216,7 @@ class StateSpace:
         slopes = np.empty((n_places, n_groups, len(asked), self.regressors.shape[1]))
         for place in range(n_places):
             passes.forward(place, nothing)
-            passes.questions(asked[:, :, place], groups, bounds, found[place], slopes[place])
+            found[place], slopes[place] = passes.questions(asked[:, :, place], groups, bounds)
             if in_roots:
                 slopes[place] = slopes[place] @ passes.coefficients(place)[1].T
         return found, slopes
@@ -304,17 +315,13 @@ class StateSpace:
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> StateSpace:
-        read = cls(
+        least = {"basis": -math.inf}  # all else are variances, or exposures
+        return cls(
             phi=number(content, "memory", least=-1, most=1),
             excess=unpacked({"excess": None} | dict(content), "excess"),
             tree=TreeNoise.from_dict(content["tree"]) if "tree" in content else None,
-            **{name: numbers(content, key) for key, name in _KEYS.items()},
+            **{name: numbers(content, key, least=least.get(key, 0.0)) for key, name in _KEYS.items()},
         )
-        if min(getattr(read, name).min(initial=0) for key, name in _KEYS.items() if key != "basis") < 0:
-            raise ValueError("variances")
-        if read.excess is not None and read.excess.shape != read.exposures.shape:
-            raise ValueError("excess")
-        return read
 
 
 def measured_levels(tree: TreeNoise) -> tuple[int, ...]:

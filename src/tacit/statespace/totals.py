@@ -107,10 +107,8 @@ class TotalModel:
         self, time: TimeAxis, counts: FloatArray, noise_variance: FloatArray, regressors: FloatArray, origins: IntArray
     ) -> FilteredRates:
         phi, steps, state, covariance = self._dynamics(time)
-        (n_times,), at_origins = counts.shape, (len(origins), len(state))
-        found = np.empty(n_times), np.empty(n_times), np.empty(at_origins), np.empty((*at_origins, len(state)))
         model = state, covariance, steps, phi, self.hyperparameters.overdispersion, SETTINGS.totals.largest_innovation
-        compiled_kernels("filters").rate_states(counts, noise_variance, regressors, *model, origins, *found)
+        found = compiled_kernels("filters").rate_states(counts, noise_variance, regressors, *model, origins)
         return FilteredRates(counts, noise_variance, *found)
 
     def _dynamics(self, time: TimeAxis) -> tuple[float, FloatArray, FloatArray, FloatArray]:

@@ -20,23 +20,8 @@ ORIGINS = np.array([0, 1, 7, 7, N_TIMES])
 def _share_states(
     shares: Array, noise_variance: Array, model: StateSpace, starts: Array, origins: NDArray[np.int64]
 ) -> tuple[Array, Array]:
-    n_series, size = len(shares), model.regressors.shape[1] + 2
-    states, covariances = np.empty((n_series, len(origins), size)), np.empty((n_series, len(origins), size, size))
-    start, steps = model.start_and_steps
-    compiled_kernels("filters").share_states(
-        shares,
-        noise_variance,
-        model.regressors,
-        starts,
-        start,
-        steps,
-        model.phi,
-        model.shifts,
-        True,
-        origins,
-        states,
-        covariances,
-    )
+    known = shares, noise_variance, model.regressors, starts, *model.start_and_steps, model.phi, model.shifts
+    states, covariances = compiled_kernels("filters").share_states(*known, True, origins)
     return states, covariances
 
 
@@ -68,11 +53,7 @@ def _rate_world(seed: int, scale: float = 1.0) -> list[Any]:
 
 
 def _rates(world: list[Any], largest: float = 3.0) -> tuple[Any, ...]:
-    size = N_TERMS + 2
-    shapes = [(N_TIMES,), (N_TIMES,), (len(ORIGINS), size), (len(ORIGINS), size, size)]
-    out = tuple(np.empty(shape) for shape in shapes)
-    compiled_kernels("filters").rate_states(*world, 0.01, largest, ORIGINS, *out)
-    return out
+    return tuple(compiled_kernels("filters").rate_states(*world, 0.01, largest, ORIGINS))
 
 
 def test_the_states_of_two_like_series_are_what_a_filter_knew_the_bin_before() -> None:

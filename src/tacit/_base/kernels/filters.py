@@ -57,15 +57,14 @@ def share_states(
     shift_variance: FloatArray,
     are_parts: Any,
     origins: IntArray,
-    states: FloatArray,
-    covariances: FloatArray,
-) -> None:
-    """Write the states at origins (ascending) of all series, before the level shifts and observations of that time.
+) -> tuple[FloatArray, FloatArray]:
+    """Return states and covariances at origins (ascending), before the level shifts and observations of that time.
 
-    If they ``are_parts``, each is observed as its part of the sum of all. All arrays but ``regressors`` have a row for
-    each series.
+    If series ``are_parts``, each is observed as its part of the sum of all. All arrays but ``regressors`` have a row
+    for each series.
     """
     (n_series, n_times), size, n_origins = shares.shape, steps.shape[1], len(origins)
+    states, covariances = np.empty((n_series, n_origins, size)), np.empty((n_series, n_origins, size, size))
     state, covariance = np.zeros((n_series, size)), np.zeros((n_series, size, size))
     asked, side, o = np.ones(size), np.empty(size), 0
     state[:, 0] = starts
@@ -92,6 +91,7 @@ def share_states(
                 mean, variance = _project(state[r], covariance[r], asked, side)
                 total = variance + noise_variance[r, t] * whole * whole
                 _update(state[r], covariance[r], side, (shares[r, t] * whole - mean) / total, total)
+    return states, covariances
 
 
 @compiled
@@ -106,17 +106,15 @@ def rate_states(
     overdispersion: Any,
     largest: Any,
     origins: IntArray,
-    logs: FloatArray,
-    variances: FloatArray,
-    states: FloatArray,
-    covariances: FloatArray,
-) -> None:
-    """Write mean and variance of each log rate before its count is observed, and the states at origins (ascending).
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    """Return means and variances of log rates before each count, and states and covariances at origins (ascending).
 
     This is an extended Kalman filter: a count has the variance of chance at the predicted rate. An innovation of more
     than ``largest`` standard deviations moves the state no further than one of just as many.
     """
     n_times, n_origins, size = len(counts), len(origins), len(state)
+    logs, variances = np.empty(n_times), np.empty(n_times)
+    states, covariances = np.empty((n_origins, size)), np.empty((n_origins, size, size))
     state, covariance = state.copy(), covariance.copy()
     asked, side, o = np.ones(size), np.empty(size), 0
     for t in range(n_times + 1):
@@ -135,3 +133,4 @@ def rate_states(
             total = variances[t] + 1 / rate + overdispersion + noise_variance[t] / (rate * rate)
             far = (counts[t] - rate) / rate / np.sqrt(total)
             _update(state, covariance, side, min(max(far, -largest), largest) / np.sqrt(total), total)
+    return logs, variances, states, covariances

@@ -72,9 +72,7 @@ def forward(
             innovations[row, j] = innovation
             states[0, j] += first * innovation
             states[1, j] = component + second * innovation
-        if weight > 0:
-            logs -= np.log(weight)
-            _add(products, innovations, row, weight)
+        logs += _add(products, innovations, row, weight)
         a, b, c = a - first * side[0], b - first * side[1], c - second * side[1]
         for i in range(2, size):
             # a sum is held as what it differs by from the sum of what was observed
@@ -97,9 +95,7 @@ def forward(
                 weights[row] = weight
                 for j in range(n_columns):
                     innovations[row, j] = -states[k, j]
-                if weight > 0:
-                    logs -= np.log(weight)
-                    _add(products, innovations, row, weight)
+                logs += _add(products, innovations, row, weight)
                 for i in range(size):
                     for j in range(n_columns):
                         states[i, j] += side[i] * weight * innovations[row, j]
@@ -116,11 +112,15 @@ def forward(
 
 
 @compiled
-def _add(products: FloatArray, innovations: FloatArray, row: Any, weight: Any) -> None:
+def _add(products: FloatArray, innovations: FloatArray, row: Any, weight: Any) -> float:
+    """Add the weighted products of a row of innovations; return the log of their variance, 0 where unobserved."""
+    if weight <= 0:
+        return 0.0
     for j in range(innovations.shape[1]):
         scaled = innovations[row, j] * weight
         for i in range(j + 1):
             products[j, i] += scaled * innovations[row, i]
+    return float(-np.log(weight))
 
 
 @compiled
@@ -132,19 +132,17 @@ def backward(
     exposures: FloatArray,
     phi: Any,
     ends: BoolArray,
-    of_counts: FloatArray,
-    scores: FloatArray,
-    informations: FloatArray,
-) -> None:
-    """Write the score and the information that all observations after a time have of the state then.
+    with_information: Any,
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return the score and the information that all observations after a time have of counts and of the state then.
 
-    Scores (times x columns x state) are r, informations (times x state x state, or none if not asked for) N of
-    Durbin2012, section 4.4. ``of_counts`` (times x columns x 2) are the same of counts: how far the prediction of the
-    count before it was observed is moved by later observations through the state, and the score of the count itself.
+    Those of counts (times x columns x 2) are how far the prediction of the count before it was observed is moved by
+    later observations through the state, and the score of the count itself. Then come scores (times x columns x state),
+    r, and informations (times x state x state, or none if not asked for), N of Durbin2012, section 4.4.
     """
-    n_times, n_columns, size = scores.shape
-    with_information = informations.shape[0] > 0
-    row = innovations.shape[0]
+    (row, n_columns), n_times, size = innovations.shape, count_variance.shape[0], covariances.shape[1]
+    of_counts, scores = np.empty((n_times, n_columns, 2)), np.empty((n_times, n_columns, size))
+    informations = np.empty((n_times if with_information else 0, size, size))
     score, information = np.zeros((n_columns, size)), np.zeros((size, size))
     side, of_count = np.empty(size), np.empty(size)
     for t in range(n_times - 1, -1, -1):
@@ -213,6 +211,7 @@ def backward(
         for i in range(size):
             information[1, i] *= phi
             information[i, 1] *= phi
+    return of_counts, scores, informations
 
 
 @compiled
@@ -220,6 +219,7 @@ def questions(
     asked: FloatArray,
     groups: IntArray,
     bounds: IntArray,
+    rows: IntArray,
     innovations: FloatArray,
     weights: FloatArray,
     covariances: FloatArray,
@@ -228,24 +228,20 @@ def questions(
     ends: BoolArray,
     scores: FloatArray,
     informations: FloatArray,
-    out: FloatArray,
-    slopes: FloatArray,
-) -> None:
-    """Write the posterior covariances (groups x questions x questions) of weighted sums of counts over groups of times.
+) -> tuple[FloatArray, FloatArray]:
+    """Return posterior covariances (groups x questions x questions) of weighted sums of counts over groups of times.
 
-    ``asked`` (questions x times) are the weights, ``bounds`` the first time of each group and the one after its last.
-    Coefficients are taken as known; ``slopes`` (groups x questions x columns) say how errors grow with them.
+    ``asked`` (questions x times) are the weights, ``bounds`` the first time of each group and the one after its last,
+    ``rows`` those of counts among the innovations.
+    Coefficients, of all columns but the last, are taken as known; slopes (groups x questions x coefficients) say how
+    errors grow with them.
     """
-    n_questions, n_times = asked.shape
-    size, n_columns = covariances.shape[1], slopes.shape[2]
-    rows = np.empty(n_times, np.int64)
-    row = 0
-    for t in range(n_times):
-        rows[t] = row
-        row += 1 + int(np.sum(ends[:, t]))
+    n_questions, n_groups = asked.shape[0], bounds.shape[0]
+    size, n_columns = covariances.shape[1], innovations.shape[1] - 1
+    out, slopes = np.zeros((n_groups, n_questions, n_questions)), np.zeros((n_groups, n_questions, n_columns))
     shared, own = np.empty((n_questions, size)), np.empty(n_questions)
-    for g in range(bounds.shape[0]):
-        out[g], slopes[g], shared[:] = 0.0, 0.0, 0.0
+    for g in range(n_groups):
+        shared[:] = 0.0
         for t in range(bounds[g, 0], bounds[g, 1]):
             row = rows[t]
             weight, variance, kept = weights[row], count_variance[t, 0], count_variance[t, 1]
@@ -290,3 +286,4 @@ def questions(
                 for q in range(n_questions):
                     for j in range(size):
                         out[g, p, q] -= shared[p, i] * informations[last, i, j] * shared[q, j]
+    return out, slopes
