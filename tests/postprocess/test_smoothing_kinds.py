@@ -26,6 +26,7 @@ from tacit.statespace.model import Model, fit_hyperparameters
 from tacit.statespace.posterior_noise import StrataNoise
 from tacit.statespace.settings import SETTINGS
 from tacit.statespace.size_prior import LongRun, SizePrior, columns_by_kind, common_sd, expected_sizes
+from tacit.statespace.smoothed_noise import FusedNoise
 
 DOMAIN = days_places_and_kinds(90, 4)
 SIZES = np.array([6.0, 3.0, 2.0, 1.0])[:, None] * np.array([3.0, 1.0, 0.1])
@@ -264,3 +265,16 @@ COVERAGE: dict[tuple[str, ...], Recorded] = {
 def test_intervals_of_joint_cells_and_marginals_hold(seed, private):
     assert_as_recorded(partial(coverage, private), COVERAGE[private], seed)
     assert all(mean > 0.94 for mean, _ in COVERAGE[private].values())
+
+
+def test_errors_in_common_add_no_skewness_to_questions_that_are_no_counts():
+    plan = central_plan_for(DOMAIN, epsilon=0.5)
+    made = central_mechanism_of(plan)
+    estimate = made.measure(ExactTally(COUNTS), plan, spend=Spend.simulation(made.cost, seed=1))
+    noise = smooth(estimate, hyperparameters=SETTINGS.rates_prior).noise
+    assert isinstance(noise, FusedNoise)
+    assert noise.kinds is not None
+    twice = 2.0 * np.ones(DOMAIN.shape)
+    alone = replace(noise, kind_sd=None, kinds=None).moments(twice)
+    assert noise.moments(twice).of_shares > 1.01 * alone.of_shares
+    assert noise.moments(twice).third == alone.third

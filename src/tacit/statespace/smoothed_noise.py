@@ -280,10 +280,10 @@ class FusedNoise(SmoothedNoise):
         of_shares, of_counts, third, fourth, chance, excess = (part.sum() for part in parts)
         inside = np.zeros((1, self.shape[1]))
         inside[:, places] = slopes.T
-        errors = self._errors_of_kinds(inside, np.zeros(self.shape[1], int), 1)
-        of_shares = of_shares + sum(np.square(error).sum() for error in errors)
         if not ((weights == 0) | (weights == 1)).all():  # the answer is then no count, and says nothing of chance
             third, chance, excess = third - SETTINGS.poisson_third * of_shares, 0.0, 0.0
+        errors = self._errors_of_kinds(inside, np.zeros(self.shape[1], int), 1)
+        of_shares = of_shares + sum(np.square(error).sum() for error in errors)
         return Moments(*(np.array(part, np.float64) for part in (of_shares, of_counts, third, fourth, chance, excess)))
 
     def group_moments(self, grouping: Grouping) -> Moments:
