@@ -238,18 +238,20 @@ def of_forecasts(world: World, series: Series) -> Scores:
     truth, is_open = world.counts[days].astype(np.float64), ~world.gaps[days]
     found: Scores = {}
     if is_open.any():
-        found["day"] = of_law(forecasts.counts, truth, is_open)
-        found["total"] = of_law(forecasts.totals, truth.sum(axis=2), is_open)
+        found["day"] = of_distribution(forecasts.counts, truth, is_open)
+        found["total"] = of_distribution(forecasts.totals, truth.sum(axis=2), is_open)
     if is_open[0].all():
         week = forecaster.predict(HORIZON).sums
-        found["week"] = of_law(week, truth[0].sum(axis=0), np.ones(len(week.means), bool))
+        found["week"] = of_distribution(week, truth[0].sum(axis=0), np.ones(len(week.means), bool))
     return found
 
 
-def of_law(law: CountDistribution, counts: FloatArray, is_open: NDArray[np.bool_]) -> tuple[float, float, float]:
+def of_distribution(
+    distribution: CountDistribution, counts: FloatArray, is_open: NDArray[np.bool_]
+) -> tuple[float, float, float]:
     """The mean absolute error and the coverage of both levels; days on which nothing was counted are left out."""
-    cover_80, cover_95 = (float(law.coverage(counts, level)[is_open].mean()) for level in (0.80, 0.95))
-    return float(np.abs(law.means - counts)[is_open].mean()), cover_80, cover_95
+    cover_80, cover_95 = (float(distribution.coverage(counts, level)[is_open].mean()) for level in (0.80, 0.95))
+    return float(np.abs(distribution.means - counts)[is_open].mean()), cover_80, cover_95
 
 
 if __name__ == "__main__":
