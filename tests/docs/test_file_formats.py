@@ -8,7 +8,6 @@ import json
 import re
 import struct
 import tomllib
-import zipfile
 import zlib
 from pathlib import Path
 from types import ModuleType

@@ -25,7 +25,7 @@ import counter_worlds
 from damaged_files import archive_of, distorted, flipped, json_text, members, outcomes, wrong_array
 from small_series import noisy_series
 from small_worlds import days_places_and_kinds, reported, simulated
-from tacit._base.fields import pack_array, unpack_array
+from tacit._base.fields import checksum_of, pack_array, unpack_array
 from tacit.collection.tallying import estimate_tally, tally_reports
 from tacit.collection.wire import ReportWriter
 from tacit.counts.provenance import Provenance
@@ -34,7 +34,6 @@ from tacit.domain import Domain, Gazetteer, KindAxis, PlaceAxis, TimeAxis
 from tacit.events.places import Polygons
 from tacit.forecast.forecaster import forecaster_named
 from tacit.forecast.model_files import SavedModel
-from tacit.forecast.model_files import _checksum as model_checksum
 from tacit.mechanisms.continual.contributions import Contributions, path_of
 from tacit.mechanisms.continual.files import SavedState
 from tacit.mechanisms.continual.history import History, first_check
@@ -187,10 +186,9 @@ def other_model(content: bytes, rng: np.random.Generator) -> bytes:
         one = arrays[int(rng.integers(0, len(arrays)))]
         with suppress(Exception):  # an array of a kind that is never packed
             one |= pack_array(np.load(io.BytesIO(wrong_array(unpack_array(one), rng))))
-    with suppress(Exception):  # what the damage left may have no checksum
+    with suppress(Exception):  # what the damage left may be no document
         # one that agrees, so that the rest is looked at
-        del manifest["checksum"]
-        manifest["checksum"] = model_checksum(manifest)
+        manifest["checksum"] = checksum_of(manifest)
     return json_text(manifest).encode()
 
 

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from small_series import noisy_series, small_series
+from tacit._base.fields import checksum_of
 from tacit.errors import FormatError, PlanMismatch, SettingError
 from tacit.forecast.baselines import SeasonalNaive, WeekdayMean
-from tacit.forecast.model_files import FORMAT, SavedModel, _checksum
+from tacit.forecast.model_files import FORMAT, SavedModel
 from tacit.forecast.share_forecaster import ShareForecaster
 
 
@@ -100,8 +101,7 @@ def test_every_damage_is_refused(tmp_path):
 def rewritten(path, **changes):
     content = json.loads(path.read_bytes()) | {name: part for name, part in changes.items() if name != "model"}
     content["model"] |= changes.get("model", {})
-    del content["checksum"]
-    path.write_text(json.dumps(content | {"checksum": _checksum(content)}))
+    path.write_text(json.dumps(content | {"checksum": checksum_of(content)}))
 
 
 @pytest.mark.parametrize(

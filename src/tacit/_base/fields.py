@@ -7,7 +7,9 @@ Dataclasses in files: by the names and types of their fields.
 from __future__ import annotations
 
 import base64
+import hashlib
 import io
+import json
 import math
 import zipfile
 import zlib
@@ -51,6 +53,12 @@ def unpack_array(content: Any) -> NDArray[Any]:
         return np.frombuffer(raw, kind).reshape(shape).astype(kind.newbyteorder("="))
     except (KeyError, TypeError, ValueError, OverflowError, zlib.error):
         raise FormatError("an array in the file is damaged. Ask for the file again.") from None
+
+
+def checksum_of(content: Mapping[str, Any]) -> str:
+    """Return the SHA-256 of a JSON document with its keys sorted, without its own ``checksum``."""
+    rest = {name: part for name, part in content.items() if name != "checksum"}
+    return hashlib.sha256(json.dumps(rest, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
 
 
 def plain(value: Any) -> Any:

@@ -10,7 +10,6 @@ give the same bytes. Who reads a model finds time, places, kinds and release in 
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Mapping
 from contextlib import suppress
@@ -20,7 +19,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from tacit._base.fields import pack_array, text, unpack_array, whole
+from tacit._base.fields import checksum_of, pack_array, text, unpack_array, whole
 from tacit._base.files import write_whole
 from tacit._base.reading import parse_json, read_document, reading
 from tacit.counts.count_distribution import LARGEST
@@ -83,7 +82,7 @@ class SavedModel:
             "about": _packed(self.about),
             "model": _packed(self.forecaster.to_dict()),
         }
-        written = content | {"checksum": _checksum(content)}
+        written = content | {"checksum": checksum_of(content)}
         write_whole(Path(path), json.dumps(written, ensure_ascii=False, indent=1).encode())
 
     @classmethod
@@ -108,13 +107,9 @@ def _content(path: Path) -> dict[str, Any]:
             f"the model was written by {age} format is {found}, and this version reads {FORMAT}. "
             + ("Install a newer Tacit, or fit it again." if found > FORMAT else "Fit and save it again.")
         )
-    if content.pop("checksum") != _checksum(content):
+    if content["checksum"] != checksum_of(content):
         raise FormatError("the model was changed or damaged: its checksum does not agree. Fit and save it again.")
     return content
-
-
-def _checksum(content: Mapping[str, Any]) -> str:
-    return hashlib.sha256(json.dumps(content, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
 
 
 def _model(content: Mapping[str, Any]) -> SavedModel:

@@ -30,7 +30,7 @@ from typing import Any, Final
 import numpy as np
 
 from tacit._base.arrays import IntArray
-from tacit._base.fields import pack_array, text, whole, whole_numbers
+from tacit._base.fields import checksum_of, pack_array, text, whole, whole_numbers
 from tacit._base.files import alone, check_writable, write_new, write_whole
 from tacit._base.reading import parse_json, read_document, reading
 from tacit.domain import TimeAxis
@@ -97,7 +97,7 @@ class SavedState:
             "kind": "counter state",
             "warning": "Private: holds true sums and the key of the noise. Guard it like the events.",
         } | self.to_dict()
-        written = json.dumps(content | {"checksum": _checksum(content)}, sort_keys=True, ensure_ascii=False)
+        written = json.dumps(content | {"checksum": checksum_of(content)}, sort_keys=True, ensure_ascii=False)
         write_whole(path, written.encode(), is_private=True)
 
     @classmethod
@@ -110,13 +110,9 @@ class SavedState:
                 raise ValueError("kind")
             if content["format"] != FORMAT:
                 raise FormatError(f"{path} has format {content['format']}, not {FORMAT}. Install a newer Tacit.")
-            if content["checksum"] != _checksum({name: part for name, part in content.items() if name != "checksum"}):
+            if content["checksum"] != checksum_of(content):
                 raise ValueError("checksum")
             return cls.from_dict(content)
-
-
-def _checksum(content: dict[str, Any]) -> str:
-    return hashlib.sha256(json.dumps(content, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
 
 
 class CounterFiles:
