@@ -76,7 +76,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     process begins with the tests that wait, and at the end there are short ones left to share out.
     """
     order = {_TESTS / name: number for number, name in enumerate(_WAITING)}
-    items.sort(key=lambda item: min((order[one] for one in item.path.parents if one in order), default=len(order)))
+    places = {
+        path: min((order[one] for one in path.parents if one in order), default=len(order))
+        for path in {item.path for item in items}
+    }
+    items.sort(key=lambda item: places[item.path])
     if config.getoption("quick"):
         _keep_quick(config, items)
 

@@ -17,8 +17,7 @@ Reference: Efron1973.
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cache, cached_property
 from itertools import product
 from typing import Final
@@ -107,11 +106,12 @@ class SizePrior:
 def _mixture(sizes: FloatArray, units: FloatArray, levels: FloatArray, variances: FloatArray) -> FloatArray:
     """Return the probability of less than ``sizes``, by the distributions that the levels of other places speak for."""
     (edges, _, likelihoods), family = _cells(levels, variances), _family(len(units), SETTINGS)
-    priors = (np.diff(one.below(edges / units[:, None]), axis=-1) for one in family)
-    logs = np.log(np.maximum([(prior * likelihoods).sum(axis=-1) for prior in priors], 1e-300))
-    of_others = logs.sum(axis=1, keepdims=True) - logs + np.array([[one.log_weight] for one in family])
+    priors = (np.diff(some.below(edges / units[:, None]), axis=-1) for some in family)
+    logs = np.log(np.maximum(np.concatenate([(prior * likelihoods).sum(axis=-1) for prior in priors]), 1e-300))
+    log_weights = np.concatenate([some.log_weights for some in family])[:, None]
+    of_others = logs.sum(axis=1, keepdims=True) - logs + log_weights
     weights = np.exp(of_others - of_others.max(axis=0))
-    rows = np.array([one.below(sizes) for one in family])
+    rows = np.concatenate([some.below(sizes) for some in family])
     return np.asarray((weights / weights.sum(axis=0)).T @ rows, np.float64)
 
 
@@ -213,48 +213,56 @@ def pooled_shares(
     return counts / whole, np.where(is_known, squares / np.square(whole), unknown), total
 
 
-@dataclass(frozen=True, slots=True)
-class _Distribution:
-    """A distribution of sizes relative to their mean, and the log weight of the mean that it has."""
+@dataclass(frozen=True, slots=True, eq=False)
+class _Distributions:
+    """Distributions of sizes relative to their mean, alike but for two numbers; log weights by the mean each has."""
 
     spread: float
-    median: float
     is_heavy: bool
-    empty: float
-    log_weight: float = 0.0
+    medians: FloatArray
+    empty: FloatArray
+    log_weights: FloatArray
 
     def below(self, sizes: FloatArray) -> FloatArray:
-        """Return the probabilities of less than these sizes."""
-        y = (sizes / self.median) ** (1 / self.spread)
-        below = y / (1 + y) if self.is_heavy else -np.expm1(-np.log(2) * y)
-        return np.asarray(self.empty * np.minimum(sizes / SETTINGS.empty_size, 1.0) + (1 - self.empty) * below)
+        """Return the probabilities of less than these sizes (distributions x any)."""
+        each = -1, *(1,) * sizes.ndim
+        return _below(sizes, self.spread, self.medians.reshape(each), self.is_heavy, self.empty.reshape(each))
 
-    def moments(self, most: float) -> tuple[float, float]:
-        """Return the mean and the variance of sizes up to ``most``."""
-        edges = np.concatenate([[0.0], np.geomspace(_FINEST, most, _STEPS)])
-        sizes, chances = (edges[1:] + edges[:-1]) / 2, np.diff(self.below(edges))
-        chances /= chances.sum()
-        mean = float(chances @ sizes)
-        return mean, max(float(chances @ np.square(sizes)) - mean**2, 0.0)
+
+def _below(sizes: FloatArray, spread: float, medians: FloatArray, is_heavy: bool, empty: FloatArray) -> FloatArray:
+    y = (sizes / medians) ** (1 / spread)
+    below = y / (1 + y) if is_heavy else -np.expm1(-np.log(2) * y)
+    return np.asarray(empty * np.minimum(sizes / SETTINGS.empty_size, 1.0) + (1 - empty) * below)
+
+
+def _moments(edges: FloatArray, below: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return means and variances of sizes, given the probabilities of less than each edge (any x edges)."""
+    sizes, chances = (edges[1:] + edges[:-1]) / 2, np.diff(below, axis=-1)
+    chances /= chances.sum(axis=-1, keepdims=True)
+    means = chances @ sizes
+    return means, np.maximum(chances @ np.square(sizes) - means**2, 0.0)
 
 
 @cache
-def _family(n_places: int, settings: Settings) -> tuple[_Distribution, ...]:
+def _family(n_places: int, settings: Settings) -> tuple[_Distributions, ...]:
     """Return the possible distributions: no size is more than the sum of all, and all have about the mean 1.
 
     A distribution of another mean is the less likely the surer it is of the mean of that many places.
     """
-    most, found = float(max(n_places, 2)), []
-    for spread, is_heavy, empty in product(settings.size_spreads, (True, False), settings.empty_parts):
-        low, high = 1e-8, 3.0  # medians of sizes whose mean is 1 lie between, whatever the spread
+    edges = np.concatenate([[0.0], np.geomspace(_FINEST, float(max(n_places, 2)), _STEPS)])
+    empty = np.array(settings.empty_parts)[:, None]
+    parts, found = np.array(settings.size_medians), []
+    for spread, is_heavy in product(settings.size_spreads, (True, False)):
+        # medians of sizes whose mean is 1 lie between, whatever the spread
+        low, high = np.full_like(empty, 1e-8), np.full_like(empty, 3.0)
         for _ in range(_HALVINGS):
-            middle = _Distribution(spread, math.sqrt(low * high), is_heavy, empty)
-            low, high = (middle.median, high) if middle.moments(most)[0] < 1 else (low, middle.median)
-        for part in settings.size_medians:
-            one = replace(middle, median=middle.median * part)
-            mean, variance = one.moments(most)
-            weight = -0.5 * (mean - 1) ** 2 / (variance / n_places + settings.mean_doubt**2)
-            found.append(replace(one, log_weight=weight))
+            middle = np.sqrt(low * high)
+            is_less = _moments(edges, _below(edges, spread, middle, is_heavy, empty))[0][:, None] < 1
+            low, high = np.where(is_less, middle, low), np.where(is_less, high, middle)
+        medians, of_each = (middle * parts).ravel(), np.repeat(empty, len(parts))
+        means, variances = _moments(edges, _below(edges, spread, medians[:, None], is_heavy, of_each[:, None]))
+        weights = -0.5 * np.square(means - 1) / (variances / n_places + settings.mean_doubt**2)
+        found.append(_Distributions(spread, is_heavy, medians, of_each, weights))
     return tuple(found)
 
 

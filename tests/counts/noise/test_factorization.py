@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import cache
 
 import numpy as np
 import pytest
@@ -61,6 +62,18 @@ def test_cells_and_sums_of_cells_have_the_errors_of_their_questions(noise_model)
     assert (upper - lower <= 1.12 * (asked_upper - asked_lower) + 2).all()
 
 
+N_STREAMS = 40_000
+RANGES = ((0, 1), (0, 37), (13, 14), (20, 55))
+
+
+@cache
+def errors_of_ranges(noise_model, seed):
+    """The errors of each range (ranges x streams), drawn once for all levels."""
+    engine = engine_of(noise_model, NodeDraws(seed.to_bytes(32, "little"), N_STREAMS))
+    noise = engine.advance(engine.start(), 0, np.zeros((N_BINS, N_STREAMS), np.int64))[1] / noise_model.grid
+    return [noise[stop - 1] - (noise[first - 1] if first else 0) for first, stop in RANGES]
+
+
 @pytest.mark.false_failure(8e-8)
 @pytest.mark.parametrize("noise_model", NOISE_MODELS, ids=name)
 @pytest.mark.parametrize("level", [0.5, 0.9, 0.99])
@@ -69,20 +82,16 @@ def test_intervals_cover_what_they_say(noise_model, level, seed):
 
     A single bin of a fused tree is covered in 48.6 % of cases at 50 %, and from 80 % on as it says (480,000 streams).
     """
-    n_streams = 40_000
-    engine = engine_of(noise_model, NodeDraws(seed.to_bytes(32, "little"), n_streams))
-    noise = engine.advance(engine.start(), 0, np.zeros((N_BINS, n_streams), np.int64))[1] / noise_model.grid
     model = FactorizationNoise(noise_model, (N_BINS, 1))
-    for first, stop in ((0, 1), (0, 37), (13, 14), (20, 55)):
-        errors = noise[stop - 1] - (noise[first - 1] if first else 0)
+    for (first, stop), errors in zip(RANGES, errors_of_ranges(noise_model, seed), strict=True):
         weights = np.zeros((N_BINS, 1))
         weights[first:stop] = 1
         lower, upper = model.interval(1e6, weights, level)
         n_covered = np.count_nonzero((errors + 1e6 >= lower) & (errors + 1e6 <= upper))
         assert lower + upper == pytest.approx(2e6)
-        assert_share(n_covered, n_streams, at_least=level - (0.005 if level >= 0.8 else 0.02))
+        assert_share(n_covered, N_STREAMS, at_least=level - (0.005 if level >= 0.8 else 0.02))
         if noise_model.grid > 1 and stop > first + 1:  # single nodes err by few distinct amounts
-            assert_share(n_covered, n_streams, at_most=min(level + 0.02, 1.0))
+            assert_share(n_covered, N_STREAMS, at_most=min(level + 0.02, 1.0))
 
 
 @pytest.mark.parametrize("noise_model", NOISE_MODELS, ids=name)

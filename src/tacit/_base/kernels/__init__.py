@@ -83,7 +83,12 @@ class _Loader:
 
     def __call__(self, n_steps: int) -> Kernels:
         is_compiled = n_steps * self.bits * _TIMES.get() >= WORTH_LOADING and available()
-        return import_module(f"{__name__}.{self.name}" + ("" if is_compiled else "_plain"))
+        return _module(self.name + ("" if is_compiled else "_plain"))
+
+
+@cache  # a device asks three times for a report: the import system takes a tenth of the time of one
+def _module(name: str) -> Kernels:
+    return import_module(f"{__name__}.{name}")
 
 
 # A step of 16 bits is compiled from a block of 2**16 on.

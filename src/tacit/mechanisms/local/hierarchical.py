@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import pairwise
 
 import numpy as np
@@ -67,9 +68,9 @@ class HierarchicalHistogram(SampledLevels[Hierarchy]):
         if fan_out is None and weights == "fused":
             oracles: dict[int, FrequencyOracle] = {}
 
+            @cache
             def error_of(n_nodes: int) -> float:
-                if n_nodes not in oracles:
-                    oracles[n_nodes] = level_oracle(epsilon, n_nodes)
+                oracles[n_nodes] = level_oracle(epsilon, n_nodes)
                 return error_of_differences(oracles[n_nodes].distribution)
 
             check_at_least(2, n_cells=n_cells)
