@@ -9,13 +9,16 @@ import html
 import io
 import json
 import re
+import sys
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from functools import cache
 from importlib import resources
+from pathlib import Path
 from typing import Any, Final
 
 from tacit._base.extras import require
-from tacit._base.files import harmless
+from tacit._base.files import harmless, write_whole
 from tacit._base.languages import translated_by_number
 
 # inside <script>, "<" could end the element or begin a comment that hides its end; the two separators end a line in
@@ -76,8 +79,19 @@ def messages_of(scripts: Iterable[str]) -> str:
 
 @cache
 def chart_library() -> str:
-    """Return Vega, Vega-Lite and Vega-Embed in one script, with their licences."""
-    library: str = require("vl_convert", extra="pages").javascript_bundle("window.vegaEmbed = vegaEmbed;")
+    """Return Vega, Vega-Lite and Vega-Embed in one script, with their licences.
+
+    Making the script takes two seconds, so it is kept where Python keeps compiled modules, if that can be written.
+    """
+    bundler = require("vl_convert", extra="pages")
+    kept = Path(__file__).with_name("__pycache__") / f"chart_library-{bundler.__version__}.js"
+    try:
+        library = kept.read_text(encoding="utf-8")
+    except OSError:
+        library = bundler.javascript_bundle("window.vegaEmbed = vegaEmbed;")
+        if not sys.dont_write_bytecode:
+            with suppress(OSError):
+                write_whole(kept, library.encode())
     licences = resource("licences.txt")
     assert "*/" not in licences
     return f"/*\n{licences}*/\n" + library.replace("</script", "<\\/script").replace("<!--", "\\x3c!--")
