@@ -72,7 +72,7 @@ def messages() -> dict[str, list[Message]]:
         ".js": lambda text: (("", forms) for forms in sentences_of(text)),
     }
     for path in sorted(SOURCE.rglob("*")):
-        if path.suffix not in readers:
+        if path.suffix not in readers or "__pycache__" in path.parts:
             continue
         for context, forms in readers[path.suffix](path.read_text(encoding="utf-8")):
             if forms and (context, forms[0]) not in seen:
