@@ -64,9 +64,11 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 
 def pytest_xdist_auto_num_workers() -> int:
-    """Return half as many processes again as there are processors: a quarter of the time tests wait for others."""
-    n_processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return 3 * n_processors // 2
+    """Return twice as many processes as there are processors.
+
+    Some tests wait for others, and a run with half as many again left a fifth of the processors' time unused.
+    """
+    return 2 * (len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
