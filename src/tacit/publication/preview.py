@@ -15,7 +15,7 @@ from tacit.domain import Domain
 from tacit.errors import TacitError
 from tacit.events.badrows import BadRowSummary, Reason, share_lost
 from tacit.mechanisms.planner import CURATOR, GAUSSIAN, NOBODY, USUAL_QUESTIONS, Question, Wanted, choose, compare
-from tacit.mechanisms.planner.local import report_error
+from tacit.mechanisms.planner.local import report_variance
 from tacit.plan import Plan
 from tacit.privacy.epsilon import largest_belief
 from tacit.privacy.guarantee import Guarantee
@@ -129,7 +129,7 @@ def expected_errors(
         hidden = [axis for axis, n in zip(domain.axes, domain.grid, strict=True) if axis != "time" and n > 1]
         found.append((NOBODY, Unit(), one, _SUMMED * one, listed(hidden), n_hidden))
     elif n_bins > 1:
-        of_report = report_error(choose(n_bins, epsilon).candidate.randomizer.distribution)
+        of_report = report_variance(choose(n_bins, epsilon).candidate.randomizer.distribution)
         lengths = np.array([1, min(_SUMMED, n_bins)])
         one, thirty = (max(1, n_events) * of_report.range_variances(0 * lengths, lengths)).tolist()
         found.append((NOBODY, Unit(), one, thirty, domain.time.step, n_bins))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tacit.counts.noise.sampled import error_of_differences, level_variances
+from tacit.counts.noise.sampled import level_variances, variance_of_differences
 from tacit.counts.tree_least_squares import TreeFusion
 from tacit.domain.hierarchy import Hierarchy
 from tacit.mechanisms.local.hierarchical import HierarchicalHistogram
@@ -61,7 +61,7 @@ def test_no_other_shares_are_better_by_more_than_one_percent(tree, epsilon, seed
         chances = [round(share / sum(shares) * 2**64) for share in shares]
         return mean_over_all_ranges(tree, level_variances(distributions, chances))
 
-    best = best_shares(tree, [error_of_differences(distribution) for distribution in distributions])
+    best = best_shares(tree, [variance_of_differences(distribution) for distribution in distributions])
     assert sum(best) == 1024
     least = mean_variance(best)
     rng = np.random.default_rng(seed)
@@ -71,17 +71,17 @@ def test_no_other_shares_are_better_by_more_than_one_percent(tree, epsilon, seed
 
 
 def test_no_tree_of_one_degree_is_better_than_the_one_chosen():
-    def error_of(size):
-        return error_of_differences(subset_oracle(1.0, size).distribution)
+    def variance_of(size):
+        return variance_of_differences(subset_oracle(1.0, size).distribution)
 
     def mean_variance(tree, shares):
         distributions = [subset_oracle(1.0, size).distribution for size in tree.level_sizes[1:]]
         return mean_over_all_ranges(tree, level_variances(distributions, [share << 54 for share in shares]))
 
-    chosen = mean_variance(*best_tree(200, error_of))
+    chosen = mean_variance(*best_tree(200, variance_of))
     for degree in (2, 3, 4, 5, 7, 16, 200):
         tree = Hierarchy.of_degree(200, degree)
-        shares = best_shares(tree, [error_of(size) for size in tree.level_sizes[1:]])
+        shares = best_shares(tree, [variance_of(size) for size in tree.level_sizes[1:]])
         assert chosen < 1.01 * mean_variance(tree, shares)
 
 
@@ -97,5 +97,5 @@ def test_two_thousand_days_err_as_little_as_can_be():
 def test_short_oracles_err_hardly_more_than_the_best(epsilon):
     for n_nodes in (MOST_NAMED, MOST_NAMED + 1, 500, 3000):
         short, best = short_oracle(epsilon, n_nodes), subset_oracle(epsilon, n_nodes)
-        assert error_of_differences(short.distribution) <= 1.035 * error_of_differences(best.distribution)
+        assert variance_of_differences(short.distribution) <= 1.035 * variance_of_differences(best.distribution)
         assert short.report_bytes <= best.report_bytes

@@ -24,7 +24,7 @@ from tacit.mechanisms.planner import (
 )
 from tacit.mechanisms.planner.central import flat_contenders, tree_contenders
 from tacit.mechanisms.planner.inverse import crossing_length
-from tacit.mechanisms.planner.situation import QuadraticError
+from tacit.mechanisms.planner.situation import QuadraticVariance
 
 ROOT = Path(__file__).parents[3]
 GUIDE = ROOT / "docs" / "guides" / "flat-or-tree.md"
@@ -78,9 +78,9 @@ def test_the_crossing_does_not_depend_on_a_small_epsilon():
 
 
 def test_a_tree_that_never_wins_has_no_crossing():
-    assert crossing_length(QuadraticError(2.0), QuadraticError(1.0), 100) is None
-    assert crossing_length(QuadraticError(1.0), QuadraticError(1.0), 100) is None
-    assert crossing_length(QuadraticError(1.0), QuadraticError(2.0), 100) == 1
+    assert crossing_length(QuadraticVariance(2.0), QuadraticVariance(1.0), 100) is None
+    assert crossing_length(QuadraticVariance(1.0), QuadraticVariance(1.0), 100) is None
+    assert crossing_length(QuadraticVariance(1.0), QuadraticVariance(2.0), 100) == 1
     situation = Situation(n_bins=16, n_events=1e3, trust=CURATOR, epsilon=1.0)
     (tree,) = tree_contenders(situation, [2])
     (flat,) = flat_contenders(situation)

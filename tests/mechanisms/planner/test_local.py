@@ -12,7 +12,7 @@ from small_worlds import days_and_places
 from tacit.counts.provenance import Provenance
 from tacit.counts.tally import Tally
 from tacit.mechanisms.planner import Contender, Question, Situation, choose
-from tacit.mechanisms.planner.local import designed_contenders, flat_contenders, report_error, tree_contenders
+from tacit.mechanisms.planner.local import designed_contenders, flat_contenders, report_variance, tree_contenders
 from tacit.mechanisms.registry import MECHANISMS, mechanism_of, plan_for
 from tacit.randomness import SeededRandomness
 
@@ -27,7 +27,7 @@ N_BINS, N_TRIALS, N_REPORTS = 24, 4000, 200
 @pytest.mark.parametrize("epsilon", [0.5, 3.0])
 def test_the_error_of_a_range_is_the_distributions_on_average_over_positions(name, n_cells, epsilon):
     distribution = MECHANISMS[name].from_epsilon(epsilon, n_cells).distribution
-    error = report_error(distribution)
+    error = report_variance(distribution)
     for length in range(1, n_cells + 1):
         by_distribution = [
             distribution.variances((np.arange(n_cells) >= first) * (np.arange(n_cells) < first + length) * 1.0).mean()

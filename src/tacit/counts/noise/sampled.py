@@ -170,15 +170,15 @@ class SampledNoise(Noise):
         )
 
     def browser_model(self, level: float) -> dict[str, Any] | None:
-        levels, laws = self.hierarchy, [one.browser_model() for one in self.distributions]
-        if isinstance(levels, Marginals) or None in laws:
+        levels, models = self.hierarchy, [one.browser_model() for one in self.distributions]
+        if isinstance(levels, Marginals) or None in models:
             return None
         edges = [edges.tolist() for edges in levels.boundaries[:-1]]
         variances = level_variances(self.distributions, self.chances)
         return {
             "kind": "sampled tree",
             "tree": {"edges": edges, "variances": variances},
-            "distributions": laws,
+            "distributions": models,
             "chances": [chance / COIN for chance in self.chances],
             "sizes": list(self.layout.sizes),
             "private": [axis in self.layout.private for axis in AXES],
@@ -288,17 +288,17 @@ def level_variances(distributions: Sequence[SupportDistribution], chances: Seque
     variances = [0.0]
     for distribution, chance in zip(distributions, chances, strict=True):
         share = chance / COIN
-        variances.append((error_of_differences(distribution) + (1 - share) / distribution.n_cells) / share)
+        variances.append((variance_of_differences(distribution) + (1 - share) / distribution.n_cells) / share)
     return variances
 
 
 def table_variances(distributions: Sequence[SupportDistribution], chances: Sequence[int]) -> list[float]:
     """Return the variances of the tables' cells, the total first, that make least squares best for even events."""
     parts = zip(distributions, chances, strict=True)
-    return [0.0, *((error_of_differences(one) + 1 / one.n_cells) * COIN / chance for one, chance in parts)]
+    return [0.0, *((variance_of_differences(one) + 1 / one.n_cells) * COIN / chance for one, chance in parts)]
 
 
-def error_of_differences(distribution: SupportDistribution) -> float:
+def variance_of_differences(distribution: SupportDistribution) -> float:
     """Return half the variance that a report adds to the difference of two cells, on average over cells and truths."""
     k = distribution.n_cells
     return (k * mean_variance(distribution) - float(distribution.variances(np.ones(k)).mean()) / k) / (k - 1)

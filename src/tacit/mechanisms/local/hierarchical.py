@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit._base.validation import check_at_least
-from tacit.counts.noise.sampled import error_of_differences
+from tacit.counts.noise.sampled import variance_of_differences
 from tacit.domain.hierarchy import Hierarchy
 from tacit.errors import SettingError
 from tacit.mechanisms.local.randomizer import FrequencyOracle
@@ -69,12 +69,12 @@ class HierarchicalHistogram(SampledLevels[Hierarchy]):
             oracles: dict[int, FrequencyOracle] = {}
 
             @cache
-            def error_of(n_nodes: int) -> float:
+            def variance_of(n_nodes: int) -> float:
                 oracles[n_nodes] = level_oracle(epsilon, n_nodes)
-                return error_of_differences(oracles[n_nodes].distribution)
+                return variance_of_differences(oracles[n_nodes].distribution)
 
             check_at_least(2, n_cells=n_cells)
-            tree, shares = best_tree(n_cells, error_of)
+            tree, shares = best_tree(n_cells, variance_of)
             return cls(tree, tuple(oracles[size] for size in tree.level_sizes[1:]), level_chances(shares))
         tree = Hierarchy.of_degree(n_cells, 2 if fan_out is None else fan_out)
         return cls.over(tree, epsilon=epsilon, level_oracle=level_oracle, weights=weights)
@@ -166,7 +166,7 @@ def _named_weights(name: str, hierarchy: Hierarchy, oracles: Sequence[FrequencyO
     if name == "ranges":
         return range_weights(hierarchy, oracles)
     if name == "fused":
-        return best_shares(hierarchy, [error_of_differences(oracle.distribution) for oracle in oracles])
+        return best_shares(hierarchy, [variance_of_differences(oracle.distribution) for oracle in oracles])
     raise SettingError(f"weights must be fused, ranges, uniform or numbers; got weights={name}.")
 
 

@@ -105,11 +105,11 @@ class LongitudinalHashing(Remembering):
         check_at_least(2, n_cells=n_cells)
         check_at_least(1, n_reports=n_reports)
 
-        def error(l: int) -> float:  # noqa: E741 - the letter of docs/hash.md
+        def variance(l: int) -> float:  # noqa: E741 - the letter of docs/hash.md
             once, permanent = (mean_variance(e, 1 << l, n_cells) for e in (epsilon_1, epsilon_infinity))
             return permanent + (once - permanent) / n_reports
 
-        chosen = min(range(1, MOST_BITS + 1), key=error) if bits is None else bits
+        chosen = min(range(1, MOST_BITS + 1), key=variance) if bits is None else bits
         check_at_least(1, bits=chosen)
         permanent_keep = kept_at_most(epsilon_infinity, 1 << chosen, COIN)
         # the product of both must not exceed what epsilon_1 allows

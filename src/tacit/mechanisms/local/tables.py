@@ -22,7 +22,7 @@ import numpy as np
 
 from tacit._base.validation import check_at_least
 from tacit.counts.estimate import Estimate
-from tacit.counts.noise.sampled import error_of_differences
+from tacit.counts.noise.sampled import variance_of_differences
 from tacit.counts.tally import Tally
 from tacit.domain import Domain
 from tacit.domain.marginals import Axes, Marginals, subsets
@@ -86,7 +86,7 @@ class SampledTables(SampledLevels[Marginals]):
         useful = [axes for axes in subsets(len(sizes))[1:] if axes == joint or set(axes) < set(wide)]
         oracles = {axes: level_oracle(epsilon, math.prod(sizes[axis] for axis in axes)) for axes in useful}
         shares = _best_shares(
-            sizes, {axes: error_of_differences(one.distribution) for axes, one in oracles.items()}, weights
+            sizes, {axes: variance_of_differences(one.distribution) for axes, one in oracles.items()}, weights
         )
         kept = tuple(axes for axes in useful if axes in shares)
         return cls(

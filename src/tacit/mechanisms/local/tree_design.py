@@ -139,29 +139,29 @@ def mean_range_variance(hierarchy: Hierarchy, level_variances: Sequence[float]) 
     return float((gains / _precisions(_node_sizes(hierarchy), np.array(level_variances[1:]))).sum())
 
 
-def best_shares(hierarchy: Hierarchy, errors: Sequence[float]) -> list[int]:
+def best_shares(hierarchy: Hierarchy, report_variances: Sequence[float]) -> list[int]:
     r"""Return the shares of the levels below the root, out of 1024, of least mean variance of ranges.
 
-    ``errors`` are the oracles' variances a for one report and node; the variance of a node is then
+    ``report_variances`` are the oracles' variances a for one report and node; the variance of a node is then
     :math:`(a_l + (1 - \alpha_l)/k_l)/\alpha_l`. Shares are multiplied by the root of what they gain until they settle.
     """
     gains, sizes = np.diff(range_energies(hierarchy)), _node_sizes(hierarchy)
-    own, even = np.array(errors), 1 / np.array(hierarchy.level_sizes[1:])
+    own, even = np.array(report_variances), 1 / np.array(hierarchy.level_sizes[1:])
     shares = np.full(len(own), 1 / len(own))
     for _ in range(_STEPS):
-        spread = own + (1 - shares) * even
-        precisions = _precisions(sizes, spread / shares)
-        falls = np.cumsum(gains / precisions**2) * sizes * (own + even) / spread**2
+        variances = own + (1 - shares) * even
+        precisions = _precisions(sizes, variances / shares)
+        falls = np.cumsum(gains / precisions**2) * sizes * (own + even) / variances**2
         shares *= np.sqrt(falls)
         shares = np.maximum(shares / shares.sum(), _LEAST_SHARE)
     return _rounded(shares)
 
 
-def best_tree(n_leaves: int, errors_of: Callable[[int], float]) -> tuple[Hierarchy, list[int]]:
+def best_tree(n_leaves: int, variance_of: Callable[[int], float]) -> tuple[Hierarchy, list[int]]:
     """Return the tree whose ranges err least, and the shares of its levels below the root, out of 1024.
 
-    ``errors_of`` gives an oracle's variance for one report and node, by the number of nodes of its level. Trees of one
-    degree are tried; of the best, levels that hardly any report should answer for are left out.
+    ``variance_of`` gives an oracle's variance for one report and node, by the number of nodes of its level. Trees of
+    one degree are tried; of the best, levels that hardly any report should answer for are left out.
 
     >>> best_tree(64, lambda n_nodes: 3.7)[0].level_sizes
     (1, 4, 8, 16, 32, 64)
@@ -170,23 +170,23 @@ def best_tree(n_leaves: int, errors_of: Callable[[int], float]) -> tuple[Hierarc
     for degree in DEGREES:
         if degree <= n_leaves:
             tree = Hierarchy.of_degree(n_leaves, degree)
-            errors = [errors_of(size) for size in tree.level_sizes[1:]]
-            shares = best_shares(tree, errors)
-            variance = mean_range_variance(tree, _variances(tree, errors, shares))
+            report_variances = [variance_of(size) for size in tree.level_sizes[1:]]
+            shares = best_shares(tree, report_variances)
+            variance = mean_range_variance(tree, _variances(tree, report_variances, shares))
             if variance < best[0]:
                 best = variance, tree, shares
     _, tree, shares = best
     if min(shares) < _TOO_FEW:
         inner = [tree.boundaries[level] for level, share in enumerate(shares[:-1], 1) if share >= _TOO_FEW]
         tree = Hierarchy.of_levels(inner, n_leaves)
-        shares = best_shares(tree, [errors_of(size) for size in tree.level_sizes[1:]])
+        shares = best_shares(tree, [variance_of(size) for size in tree.level_sizes[1:]])
     return tree, shares
 
 
-def _variances(hierarchy: Hierarchy, errors: Sequence[float], shares: Sequence[int]) -> list[float]:
+def _variances(hierarchy: Hierarchy, report_variances: Sequence[float], shares: Sequence[int]) -> list[float]:
     """Return the variances of nodes, root first."""
-    parts = zip(errors, hierarchy.level_sizes[1:], shares, strict=True)
-    return [0.0, *((error + (1 - share / _GRID) / size) * _GRID / share for error, size, share in parts)]
+    parts = zip(report_variances, hierarchy.level_sizes[1:], shares, strict=True)
+    return [0.0, *((variance + (1 - share / _GRID) / size) * _GRID / share for variance, size, share in parts)]
 
 
 def _node_sizes(hierarchy: Hierarchy) -> FloatArray:
@@ -269,7 +269,7 @@ class NodeEstimate:
                 oracle = (counts * (p * (1 - p)) + (total - counts) * (q * (1 - q))) / float(
                     distribution.p - distribution.q
                 ) ** 2
-                sampled = (total**2 / n_here - total) * _spread(counts, counts, total)
+                sampled = (total**2 / n_here - total) * _population_variance(counts, counts, total)
                 variances[self.hierarchy.level_slice(level)] = sampled + total / n_here * oracle
         return variances
 
@@ -319,11 +319,11 @@ class NodeEstimate:
             distribution, n_here, here = self.distributions[level - 1], self.level_reports[level - 1], counts[level - 1]
             square, mean = float(here @ ours**2), float(here @ ours)
             squares, sums = squares + square, sums + mean
-            variance += total**2 / n_here * _spread(square, mean, total)
+            variance += total**2 / n_here * _population_variance(square, mean, total)
             variance += total / n_here * float(here @ distribution.variances(ours))
-        return max(0.0, variance - total * _spread(squares, sums, total))
+        return max(0.0, variance - total * _population_variance(squares, sums, total))
 
 
-def _spread(square: _Number, mean: _Number, n: int) -> _Number:
+def _population_variance(square: _Number, mean: _Number, n: int) -> _Number:
     """Return the variance of a value over a population of n, from the sums of its squares and of itself."""
     return (square - mean**2 / n) / max(1, n - 1)

@@ -28,7 +28,7 @@ from tacit.domain.hierarchy import Hierarchy
 from tacit.mechanisms.central.marginals import MarginalTables, best_shares
 from tacit.mechanisms.central.tree_design import best_tree
 from tacit.mechanisms.continual.picker import compare, pick, tune
-from tacit.mechanisms.planner.situation import Box, Contender, QuadraticError, Situation
+from tacit.mechanisms.planner.situation import Box, Contender, QuadraticVariance, Situation
 from tacit.privacy.cost import Cost
 from tacit.privacy.unit import Unit
 from tacit.randomness.gaussian import gaussian_variance
@@ -42,7 +42,7 @@ DEGREES: Final = (2, 3, 4, 8, 16, 24, 32)
 
 def flat_contenders(situation: Situation) -> list[Contender]:
     """Return contenders with noise on every count."""
-    return [Contender("flat", QuadraticError(variance(1.0, 1)), noise) for noise, variance in _noises(situation)]
+    return [Contender("flat", QuadraticVariance(variance(1.0, 1)), noise) for noise, variance in _noises(situation)]
 
 
 def tree_contenders(situation: Situation, degrees: Sequence[int] = DEGREES) -> list[Contender]:
@@ -80,13 +80,13 @@ def table_contenders(situation: Situation, asked: Mapping[str, float]) -> list[C
         shares = best_shares(sizes, is_pure=bool(cost.epsilon), asked=asked, unit=situation.unit)
         if any(shares[:-1]):  # otherwise the joint table is all there is: flat counts
             tables = MarginalTables(sizes, shares, cost, situation.unit).noise
-            of_box = partial(_error_of_box, tables)
+            of_box = partial(_variance_of_box, tables)
             made.append(Contender("tables", of_box((1, 1)), noise, of_box=of_box))
     return made
 
 
-def _error_of_box(tables: MarginalNoise, box: Box) -> QuadraticError:
-    return QuadraticError(tables.box_moments(*box)[0])
+def _variance_of_box(tables: MarginalNoise, box: Box) -> QuadraticVariance:
+    return QuadraticVariance(tables.box_moments(*box)[0])
 
 
 def costs(situation: Situation) -> dict[str, Cost]:

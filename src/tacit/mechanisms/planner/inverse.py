@@ -20,7 +20,7 @@ from tacit.domain.hierarchy import Hierarchy
 from tacit.errors import SettingError
 from tacit.mechanisms.planner import central, local
 from tacit.mechanisms.planner.comparison import Comparison, Prediction, compare
-from tacit.mechanisms.planner.situation import Question, RangeError, Situation, positions
+from tacit.mechanisms.planner.situation import Question, RangeVariances, Situation, positions
 from tacit.privacy.epsilon import LARGEST_EPSILON
 from tacit.randomness.laplace import laplace_variance
 
@@ -192,7 +192,7 @@ def thesis_error(n_bins: int, degree: int, epsilon: float) -> float:
     return math.sqrt(n_used * laplace_variance(epsilon / tree.n_levels))
 
 
-def crossing_length(tree: RangeError, flat: RangeError, n_bins: int) -> int | None:
+def crossing_length(tree: RangeVariances, flat: RangeVariances, n_bins: int) -> int | None:
     """Return the length from which on the tree errs less, on average over positions; None if it never does.
 
     Looked for between lengths that grow by a quarter at a time, then by halving: the tree's gain grows with the length.

@@ -41,7 +41,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit._base.arrays import FloatArray
-from tacit.counts.noise.sampled import error_of_differences, level_variances, table_variances
+from tacit.counts.noise.sampled import level_variances, table_variances, variance_of_differences
 from tacit.counts.oracle_distributions import SupportDistribution, mean_variance
 from tacit.counts.table_least_squares import TableFusion
 from tacit.counts.tree_least_squares import TreeFusion
@@ -50,7 +50,7 @@ from tacit.mechanisms.local.hierarchical import HierarchicalHistogram
 from tacit.mechanisms.local.randomized_response import RandomizedResponse
 from tacit.mechanisms.local.tables import SampledTables
 from tacit.mechanisms.planner.oracles import compare_oracles
-from tacit.mechanisms.planner.situation import Box, Contender, QuadraticError, Situation
+from tacit.mechanisms.planner.situation import Box, Contender, QuadraticVariance, Situation
 from tacit.mechanisms.registry import axes_asked
 
 DEGREES: Final = (2, 3, 4, 8, 16)
@@ -60,16 +60,16 @@ MOST_DESIGNED: Final = 1 << 20
 degree are compared."""
 
 
-def report_error(distribution: SupportDistribution) -> QuadraticError:
+def report_variance(distribution: SupportDistribution) -> QuadraticVariance:
     """Return what one report adds to the variance of a sum of cells, on average over where it may come from.
 
     >>> from tacit.counts.oracle_distributions import UnaryDistribution
-    >>> report_error(UnaryDistribution(17, 3 << 62, 1 << 62))
-    QuadraticError(single=0.75, shared=0.0)
+    >>> report_variance(UnaryDistribution(17, 3 << 62, 1 << 62))
+    QuadraticVariance(single=0.75, shared=0.0)
     """
-    one, single = mean_variance(distribution), error_of_differences(distribution)
+    one, single = mean_variance(distribution), variance_of_differences(distribution)
     # what differs by rounding alone does not differ
-    return QuadraticError(single, one - single) if abs(one - single) > 1e-12 * one else QuadraticError(one)
+    return QuadraticVariance(single, one - single) if abs(one - single) > 1e-12 * one else QuadraticVariance(one)
 
 
 def flat_contenders(situation: Situation) -> list[Contender]:
@@ -80,21 +80,21 @@ def flat_contenders(situation: Situation) -> list[Contender]:
     n, made = situation.reports_together, []
     for candidate in compare_oracles(situation.n_hidden, situation.epsilon):
         try:
-            error = report_error(candidate.randomizer.distribution)
+            variance = report_variance(candidate.randomizer.distribution)
         except TacitError:  # an oracle that does not go so far
             continue
-        of_box = partial(_error_of_box, situation, QuadraticError(n * error.single, n * error.shared))
+        of_box = partial(_variance_of_box, situation, QuadraticVariance(n * variance.single, n * variance.shared))
         made.append(Contender(candidate.name, of_box((1, 1)), report_bytes=candidate.report_bytes, of_box=of_box))
     return made
 
 
-def _error_of_box(situation: Situation, error: QuadraticError, box: Box) -> QuadraticError:
-    """Return the error of ranges of sums of places and kinds, from that of sums of private values."""
+def _variance_of_box(situation: Situation, variance: QuadraticVariance, box: Box) -> QuadraticVariance:
+    """Return the variance of ranges of sums of places and kinds, from that of sums of private values."""
     hidden, public = situation.hidden_in(box)
     if "time" in situation.private:
-        return QuadraticError(public * hidden * error.single, public * hidden**2 * error.shared)
+        return QuadraticVariance(public * hidden * variance.single, public * hidden**2 * variance.shared)
     # every bin is estimated from reports of its own
-    return QuadraticError(public * (hidden * error.single + hidden**2 * error.shared))
+    return QuadraticVariance(public * (hidden * variance.single + hidden**2 * variance.shared))
 
 
 def tree_contenders(situation: Situation, degrees: Sequence[int] = DEGREES) -> list[Contender]:
@@ -125,9 +125,9 @@ def table_contenders(situation: Situation, asked: Mapping[str, float]) -> list[C
         ("sampled tables", TableErrors(tables).variances, tables.report_bytes),
     ]
     oracles = [compare_oracles(size, situation.epsilon / len(sizes))[0] for size in sizes if size > 1]
-    errors = [report_error(one.randomizer.distribution) for one in oracles]
+    of_reports = [report_variance(one.randomizer.distribution) for one in oracles]
     ways.append(
-        ("split epsilon (SPL)", partial(split_variances, sizes, errors), sum(one.report_bytes for one in oracles))
+        ("split epsilon (SPL)", partial(split_variances, sizes, of_reports), sum(one.report_bytes for one in oracles))
     )
     responses = [RandomizedResponse.from_epsilon(epsilon=situation.epsilon, n_cells=n) for n in sizes if n > 1]
     n_bytes = sum(one.report_bytes for one in responses)
@@ -208,13 +208,15 @@ class TableErrors:
         return TableFusion(self.tables.hierarchy, table_variances(distributions, self.tables.chances))
 
 
-def split_variances(sizes: Sequence[int], errors: Sequence[QuadraticError], summed: Sequence[FloatArray]) -> FloatArray:
+def split_variances(
+    sizes: Sequence[int], of_reports: Sequence[QuadraticVariance], summed: Sequence[FloatArray]
+) -> FloatArray:
     """Return variances of sums, where every coordinate of several values has an oracle of its own."""
-    squares, means, own = np.ones(1), np.ones(1), iter(errors)
+    squares, means, own = np.ones(1), np.ones(1), iter(of_reports)
     for n, b in zip(sizes, summed, strict=True):
         if n > 1:
-            error = next(own)
-            known = np.where(b < n, error.single * b + error.shared * b**2, 0.0)
+            variance = next(own)
+            known = np.where(b < n, variance.single * b + variance.shared * b**2, 0.0)
             squares, means = squares * (known + b / n), means * (b / n)
     return np.asarray(squares - means, np.float64)
 

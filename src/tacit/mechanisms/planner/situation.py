@@ -285,16 +285,16 @@ Box = tuple[int, int]
 """Of how many places and how many kinds counts are added up."""
 
 
-class RangeError(Protocol):
-    """The errors of answers to ranges of bins; a :class:`~tacit.counts.tree_least_squares.TreeFusion` is one."""
+class RangeVariances(Protocol):
+    """The variances of answers to ranges of bins; :class:`~tacit.counts.tree_least_squares.TreeFusion` has them."""
 
     def range_variances(self, first: NDArray[np.integer], stop: NDArray[np.integer]) -> FloatArray:
         """Return the variances of the sums of the bins from ``first`` up to but not including ``stop``."""
 
 
 @dataclass(frozen=True, slots=True)
-class QuadraticError:
-    """Bins that err by ``single`` each, and by ``shared`` for each pair of them (a bin with itself too)."""
+class QuadraticVariance:
+    """The variance of a sum of bins: ``single`` for each, and ``shared`` for each pair (a bin with itself too)."""
 
     single: float
     shared: float = 0.0
@@ -315,13 +315,13 @@ class Contender:
     """
 
     mechanism: str
-    error: RangeError
+    error: RangeVariances
     noise: str = ""
     fan_outs: tuple[int, ...] = ()
     report_bytes: int | None = None
     is_designed: bool = False
     is_continual: bool = False
-    of_box: Callable[[Box], RangeError] | None = None
+    of_box: Callable[[Box], RangeVariances] | None = None
     is_shown_only: bool = False
 
     @property
@@ -345,7 +345,7 @@ class Contender:
     def shape(self) -> str:
         """The fan-outs for people, runs of equal ones as powers.
 
-        >>> Contender("tree", QuadraticError(1.0), fan_outs=(4, 2, 2, 2)).shape
+        >>> Contender("tree", QuadraticVariance(1.0), fan_outs=(4, 2, 2, 2)).shape
         '4 × 2^3'
         """
         runs = ((fan_out, len(list(run))) for fan_out, run in groupby(self.fan_outs))
