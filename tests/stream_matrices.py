@@ -1,4 +1,4 @@
-"""Laws of streams as explicit matrices: slow, and independent of the closed forms that they check."""
+"""The noise of streams as explicit matrices: slow, and independent of the closed forms that they check."""
 
 from __future__ import annotations
 

@@ -88,7 +88,7 @@ class ThesisCounter:
 
     ``scale``: every node has noise of its own, of scale log2(levels)/eps where levels/eps is needed.
     ``dependent``: right scale, but the noise of a first child is that of the second plus the parent's.
-    ``redrawn``: right noise, drawn anew at every question.
+    ``redrawn``: right noise, drawn again at every question.
     """
 
     def __init__(self, epsilon: float, height: int, seed: int, *, fault: str) -> None:

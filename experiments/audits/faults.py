@@ -69,7 +69,7 @@ def faults(seed: int, n_reports: int, confidence: float) -> list[Fault]:
         ),
         Fault(
             "counter-redrawn",
-            "the thesis' counter, first version: noise drawn anew at every question (256 of them)",
+            "the thesis' counter, first version: noise drawn again at every question (256 of them)",
             1.0,
             math.inf,
             lambda source: audit_repeats(redrawn.structure, epsilon=1.0, counts=16, randomness=source, **said),

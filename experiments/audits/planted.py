@@ -154,7 +154,7 @@ def memo(rappor: LongitudinalRappor, fault: Callable[[LongitudinalRappor, int], 
 
 
 def few_answers(distribution: NodeDistribution, **claim: Any) -> Audit:
-    """Audit 16 answers with noise of one of our laws, each its own."""
+    """Audit 16 answers with noise of one of our distributions, each its own."""
 
     def build(tables: Any) -> Any:
         return tables + distribution.draw(tables.size, randomness=SOURCE).reshape(tables.shape)

@@ -84,8 +84,8 @@ class Trial:
         """How often intervals of the last bin of the horizon hold the truth, ends tossed for."""
         truth = self.world.counts[forecasts.origins + horizon - 1].astype(np.float64)
         found = []
-        for law, counts in ((forecasts.counts, truth), (forecasts.totals, truth.sum(axis=1))):
-            last = CountDistribution(law.means[:, horizon - 1], law.variances[:, horizon - 1])
+        for distribution, counts in ((forecasts.counts, truth), (forecasts.totals, truth.sum(axis=1))):
+            last = CountDistribution(distribution.means[:, horizon - 1], distribution.variances[:, horizon - 1])
             found += [float(last.coverage(counts, level).mean()) for level in LEVELS]
         return tuple(found)
 
@@ -167,13 +167,13 @@ def by_horizon(trial: Trial, settings: Mapping[str, Any]) -> dict[str, float]:
             found |= {f"{label}/{horizon}/{kind}": cover for kind, cover in zip(KINDS, covers, strict=True)}
         n_days = len(trial.world.counts) - trial.first
         forecast, truth = forecaster.predict(n_days), trial.world.counts[trial.first :].astype(np.float64)
-        for law, counts, kind in (
+        for distribution, counts, kind in (
             (forecast.counts, truth, "regions"),
             (forecast.totals, truth.sum(axis=1), "all"),
             (forecast.sums, truth.sum(axis=0), "sums"),
         ):
             for level in LEVELS:
-                found[f"{label}/up to {n_days}/{kind} {level:.0%}"] = float(law.coverage(counts, level).mean())
+                found[f"{label}/up to {n_days}/{kind} {level:.0%}"] = float(distribution.coverage(counts, level).mean())
     return found
 
 

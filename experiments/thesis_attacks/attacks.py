@@ -61,7 +61,7 @@ def days_from_counter(counter: Structures) -> Floats:
 def days_by_averaging(
     counts: Integers, epsilon: float, times: Sequence[int], generator: np.random.Generator
 ) -> dict[int, float]:
-    """Which share of days comes back when the counter draws its noise anew at every question, asked so many times."""
+    """Which share of days comes back when the counter draws its noise again at every question, asked so many times."""
     days = np.arange(len(counts))[None]
     found, total, asked = {}, np.zeros(len(counts)), 0
     for n in sorted(times):
@@ -75,7 +75,7 @@ def days_by_averaging(
 
 
 FRESH, CODED, CLAIMED, TACIT = (
-    "noise drawn anew for every question",
+    "noise drawn again for every question",
     "counter as coded",
     "counter as claimed",
     "Tacit",

@@ -66,7 +66,7 @@ def averaging_finding(recovered: Mapping[int, float], n_days: int, epsilon: floa
     return Finding(
         key="thesis-attack-averaging",
         source=SOURCE,
-        title="Its first counter, which draws noise anew at every question, breaks by asking again",
+        title="Its first counter, which draws noise again at every question, breaks by asking again",
         claim=f"Fresh noise at every question keeps epsilon {epsilon:g}.",
         verdict=Verdict.FAILS if recovered[most] > 0.9 else Verdict.LARGER_EPSILON,
         because=f"Asked {most:,} times, {100 * recovered[most]:.0f} % of {n_days} days come back after averaging and "
@@ -102,7 +102,7 @@ def bits_finding(found: Mapping[str, Mapping[float, float]], n_days: int, n_rang
         because=f"Where epsilon is kept, {n_ranges:,} answers tell an attacker {_percent(found[CLAIMED][least])} "
         f"(as claimed) and {_percent(found[TACIT][least])} (Tacit) of {n_days} days right at epsilon {least:g}, "
         f"{_percent(found[CLAIMED][most])} and {_percent(found[TACIT][most])} at {most:g}, never more than "
-        f"{_percent(ceiling[most])}. As coded it is {_percent(found[CODED][least])} at any epsilon; noise drawn anew "
+        f"{_percent(ceiling[most])}. As coded it is {_percent(found[CODED][least])} at any epsilon; noise drawn again "
         f"for every question gives {_percent(found[FRESH][least])} to {_percent(found[FRESH][most])}.",
         seed=seed,
         tables=(

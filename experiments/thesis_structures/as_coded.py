@@ -12,7 +12,7 @@ local hierarchy               epsilon     the same on each level; a level for th
                                           tells nothing
 ============================  ==========  =====================================================  =======================
 
-Reports are not simulated one by one, but counted with the law that the code's loops give.
+Reports are not simulated one by one, but counted with the distribution that the code's loops give.
 """
 
 from __future__ import annotations

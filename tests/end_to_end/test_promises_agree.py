@@ -137,10 +137,10 @@ def test_all_that_is_said_of_the_same_entries_is_the_same(tacit, events, tmp_pat
             assert sentence in told, "a statement that is issued again"
             assert all(part in _text(page) for part in sentence.split(": ", 1))
         if published.suffix == ".parquet":
-            anew = tmp_path / f"{published.stem}-again.parquet"
-            world.done("ledger", "statement", published, "--out", anew)
-            assert Release.read(anew).statement.guarantee == promised
-            world.done("page", anew, "--out", page, "--force")
+            again = tmp_path / f"{published.stem}-again.parquet"
+            world.done("ledger", "statement", published, "--out", again)
+            assert Release.read(again).statement.guarantee == promised
+            world.done("page", again, "--out", page, "--force")
             assert all(sentence in _text(page) for sentence in promised.sentences(delta))
         else:
             before = published.read_bytes()

@@ -71,12 +71,12 @@ def test_what_the_table_does_not_reach_is_the_usual_of_the_season() -> None:
 def test_an_anomaly_fades(seed: int) -> None:
     """From 10 to 7.4 +- 0.3 in a day, and to 0.6 +- 0.5 in two months, over 60 seeds."""
     rng = np.random.default_rng(seed)
-    shocks = rng.normal(size=730)
+    values = rng.normal(size=730)
     for t in range(1, 730):
-        shocks[t] += 0.8 * shocks[t - 1]
-    shocks[-1] = 10.0
+        values[t] += 0.8 * values[t - 1]
+    values[-1] = 10.0
     domain = small_domain()
-    table = pa.table({"date": pa.array(domain.time.starts().astype("datetime64[D]")), "x": shocks})
+    table = pa.table({"date": pa.array(domain.time.starts().astype("datetime64[D]")), "x": values})
     ahead = read_covariates(table, domain, horizon=60).columns["x"][730:]
     assert 4.5 < ahead[0] < 10
     assert abs(ahead[-1]) < 6

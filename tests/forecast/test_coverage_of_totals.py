@@ -17,7 +17,7 @@ WEEKEND = 0.35  # of what a working day has, as with trips to work
 
 
 def totals_of_days(seed: int, *, rains: bool) -> np.ndarray:
-    """Trips by day: weeks, a season, a level that drifts; and rain that keeps a third of the people at home."""
+    """Trips by day: weeks, a season, a level that moves; and rain that keeps a third of the people at home."""
     rng = np.random.default_rng(seed)
     days = np.arange(N_DAYS)
     rates = 900 * np.where(days % 7 < 5, 1.0, WEEKEND) * (1 + 0.15 * np.cos(2 * np.pi * (days - 250) / 365))

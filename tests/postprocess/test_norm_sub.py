@@ -47,7 +47,7 @@ def test_the_optimality_conditions_of_the_nearest_point_hold(values):
 
 @given(arrays(np.float64, 3, elements=st.floats(-10, 10)), st.integers(1, 12))
 def test_no_other_counts_are_nearer(values, total):
-    """All points of a grid over the simplex, the nearest of which is never nearer."""
+    """Of all counts of a grid that are not negative and have the total, none is nearer."""
     found = norm_sub(values[None, :], np.array([total]))[0]
     grid = np.array([(a, b, 20 - a - b) for a in range(21) for b in range(21 - a)]) * (total / 20)
     nearest = ((grid - values) ** 2).sum(axis=1).min()

@@ -41,14 +41,14 @@ Counts = NDArray[np.int64]
 STEPS = [smooth, filtered]
 
 
-def drifting(rng: np.random.Generator, n_days: int = 700, n_places: int = 8) -> Counts:
+def random_walks(rng: np.random.Generator, n_days: int = 700, n_places: int = 8) -> Counts:
     """Shares that walk: no level to come back to."""
     logs = np.log(rng.dirichlet(np.full(n_places, 2.0))) + np.cumsum(rng.normal(0, 0.03, (n_days, n_places)), axis=0)
     shares = np.exp(logs)
     return rng.multinomial(rng.poisson(60, n_days), shares / shares.sum(axis=1, keepdims=True))
 
 
-def bursting(rng: np.random.Generator, n_days: int = 700, n_places: int = 10) -> Counts:
+def outlying(rng: np.random.Generator, n_days: int = 700, n_places: int = 10) -> Counts:
     """Days on which one place has as many events as all others, or many more."""
     counts = rng.multinomial(rng.poisson(80, n_days), rng.dirichlet(np.full(n_places, 3.0)))
     for day in rng.choice(n_days, 30, replace=False):
@@ -150,42 +150,42 @@ def errors_and_covers(world: Callable[..., Counts], epsilon: float, seed: int) -
 
 
 ERRORS_AND_COVERS: dict[tuple[Callable[..., Counts], float], Recorded] = {
-    (drifting, 0.4): {
+    (random_walks, 0.4): {
         "error": (0.3112, 0.03),
         "days at 80 %": (0.7871, 0.066),
         "days at 95 %": (0.9457, 0.035),
         "months at 80 %": (0.7599, 0.13),
         "months at 95 %": (0.9183, 0.091),
     },
-    (drifting, 1.69): {
+    (random_walks, 1.69): {
         "error": (0.4404, 0.011),
         "days at 80 %": (0.8043, 0.011),
         "days at 95 %": (0.9605, 0.0044),
         "months at 80 %": (0.8231, 0.041),
         "months at 95 %": (0.9592, 0.021),
     },
-    (drifting, 4.39): {
+    (random_walks, 4.39): {
         "error": (0.895, 0.011),
         "days at 80 %": (0.796, 0.0063),
         "days at 95 %": (0.9482, 0.003),
         "months at 80 %": (0.8038, 0.028),
         "months at 95 %": (0.9476, 0.015),
     },
-    (bursting, 0.4): {
+    (outlying, 0.4): {
         "error": (0.3084, 0.019),
         "days at 80 %": (0.8023, 0.042),
         "days at 95 %": (0.9539, 0.019),
         "months at 80 %": (0.7949, 0.095),
         "months at 95 %": (0.9444, 0.051),
     },
-    (bursting, 1.69): {
+    (outlying, 1.69): {
         "error": (0.4118, 0.0039),
         "days at 80 %": (0.8012, 0.0092),
         "days at 95 %": (0.9607, 0.0051),
         "months at 80 %": (0.8293, 0.035),
         "months at 95 %": (0.9637, 0.014),
     },
-    (bursting, 4.39): {
+    (outlying, 4.39): {
         "error": (0.881, 0.0078),
         "days at 80 %": (0.7958, 0.006),
         "days at 95 %": (0.9478, 0.0029),
@@ -368,7 +368,7 @@ def test_an_outlier_just_before_a_gap_is_no_level_shift(seed: int) -> None:
 
 def test_a_release_of_before_is_read_as_it_was() -> None:
     """Files without the skews of shares and the part of chance: intervals by the variances alone."""
-    found = smooth(oracle_estimate(drifting(np.random.default_rng(1), 60), 1.0, 8))
+    found = smooth(oracle_estimate(random_walks(np.random.default_rng(1), 60), 1.0, 8))
     content = found.noise.to_dict()
     del content["share_skews"], content["model"]["excess"]
     noise = noise_from_dict(json.loads(json.dumps(content)))
@@ -433,7 +433,7 @@ def test_all_sums_at_once_are_those_asked_one_by_one(step: Callable[[Estimate], 
 
 
 def test_what_all_places_add_up_to_is_known() -> None:
-    counts = drifting(np.random.default_rng(1), 60)
+    counts = random_walks(np.random.default_rng(1), 60)
     noise = smooth(oracle_estimate(counts, 1.0, 8)).noise
     assert noise.variance(np.ones(counts.shape)) == pytest.approx(0, abs=1e-6)
     assert noise.variance(np.eye(60, 8)) > 1
@@ -480,7 +480,7 @@ def test_nothing_at_all_stays_nothing(step: Callable[[Estimate], Estimate]) -> N
 @pytest.mark.parametrize("step", STEPS)
 @pytest.mark.slow
 def test_months_without_reports_and_days_with_one_are_bridged(step: Callable[[Estimate], Estimate]) -> None:
-    counts = drifting(np.random.default_rng(2), 300)
+    counts = random_walks(np.random.default_rng(2), 300)
     counts[100:190] = 0
     counts[250:270] = 0
     counts[np.arange(250, 270), np.arange(20) % 8] = 1
@@ -492,7 +492,7 @@ def test_months_without_reports_and_days_with_one_are_bridged(step: Callable[[Es
 
 @pytest.mark.slow
 def test_filtering_takes_nothing_from_the_future() -> None:
-    counts = drifting(np.random.default_rng(2), 150)
+    counts = random_walks(np.random.default_rng(2), 150)
     estimate = oracle_estimate(counts, 1.7, 3)
     values = estimate.values.copy()
     values[100:] = values[100:, ::-1]
@@ -502,14 +502,14 @@ def test_filtering_takes_nothing_from_the_future() -> None:
 
 
 def test_smoothing_and_filtering_are_told_apart_in_the_release() -> None:
-    estimate = oracle_estimate(drifting(np.random.default_rng(2), 30), 1.7, 3)
+    estimate = oracle_estimate(random_walks(np.random.default_rng(2), 30), 1.7, 3)
     assert "whole series" in smooth(estimate).steps[0]
     assert "nothing from the future" in filtered(estimate).steps[0]
 
 
 def anomaly(seed: int) -> dict[str, float]:
     """One place has 60 events more on one day: the weight of the day's own reports, and how many events are shown."""
-    counts = bursting(np.random.default_rng(seed), 400)
+    counts = outlying(np.random.default_rng(seed), 400)
     day, place = 200, 0
     counts[day] = counts[day - 1]
     usual = counts[day, place]

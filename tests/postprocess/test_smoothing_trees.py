@@ -33,7 +33,7 @@ Counts = NDArray[np.int64]
 USUAL = Hyperparameters(level_sd=0.15, overdispersion=0.01)
 
 
-def drifting(seed: int, n_days: int = 400, n_places: int = 5) -> Counts:
+def random_walks(seed: int, n_days: int = 400, n_places: int = 5) -> Counts:
     rng = np.random.default_rng(seed)
     rates = np.exp(rng.normal(1.5, 1.0, n_places) + np.cumsum(rng.normal(0, 0.01, (n_days, n_places)), axis=0))
     return rng.poisson(rates)
@@ -79,8 +79,8 @@ def errors(world: Callable[..., Counts], mechanism: str, seed: int) -> dict[str,
 
 
 ERRORS: dict[tuple[Callable[..., Counts], str], Recorded] = {
-    (drifting, "tree"): {"day": (0.4169, 0.1), "month": (0.5093, 0.14), "year": (0.9354, 0.26)},
-    (drifting, "calendar tree"): {"day": (0.2448, 0.078), "month": (0.8607, 0.084), "year": (0.9522, 0.13)},
+    (random_walks, "tree"): {"day": (0.4169, 0.1), "month": (0.5093, 0.14), "year": (0.9354, 0.26)},
+    (random_walks, "calendar tree"): {"day": (0.2448, 0.078), "month": (0.8607, 0.084), "year": (0.9522, 0.13)},
     (appearing, "tree"): {"day": (0.4178, 0.077), "month": (0.5031, 0.15), "year": (0.8916, 0.31)},
     (appearing, "calendar tree"): {"day": (0.253, 0.066), "month": (0.846, 0.087), "year": (0.9792, 0.19)},
 }
@@ -108,7 +108,7 @@ SETTINGS: dict[str, dict[str, object]] = {
 
 def covers(name: str, seed: int) -> dict[str, float]:
     """What intervals of days, months and years cover."""
-    counts = drifting(seed)
+    counts = random_walks(seed)
     smoothed = smooth(counted(counts, seed, epsilon=0.5, **SETTINGS[name])[1])
     assert isinstance(smoothed.noise, FusedNoise)
     found = {}
@@ -162,13 +162,13 @@ def test_intervals_of_days_months_and_years_cover_what_they_say(name: str, seed:
 
 
 def test_a_tree_of_leaves_only_is_smoothed_as_independent_counts() -> None:
-    smoothed = smooth(counted(drifting(1, 120), 1, mechanism="flat")[1])
+    smoothed = smooth(counted(random_walks(1, 120), 1, mechanism="flat")[1])
     assert isinstance(smoothed.noise, SmoothedNoise)
     assert not isinstance(smoothed.noise, FusedNoise)
 
 
 def test_sums_that_were_measured_with_next_to_no_noise_stay_as_they_are() -> None:
-    counts = drifting(2, 360)
+    counts = random_walks(2, 360)
     _, estimate = counted(counts, 2, fan_outs=[12, 30])
     assert isinstance(estimate.noise, TreeNoise)
     known = replace(estimate.noise, known=(1,))
@@ -192,7 +192,7 @@ def test_what_is_shown_is_not_negative_and_years_keep_their_sums() -> None:
 
 def days_without_data(mechanism: str, seed: int) -> dict[str, float]:
     """The errors of the days before a gap and of years, where the gap is known beside where it is not."""
-    counts = drifting(seed)
+    counts = random_walks(seed)
     missing = np.zeros(len(counts), np.bool_)
     missing[100:140] = True
     counts[missing] = 0
@@ -226,7 +226,7 @@ def test_days_without_data_count_for_nothing_and_tell_nothing(mechanism: str, se
 
 def test_given_that_some_leaves_are_zero_the_others_are_the_best_fit() -> None:
     """Against the dense conditional mean."""
-    counts = drifting(5, 40, 2)
+    counts = random_walks(5, 40, 2)
     _, estimate = counted(counts, 5, fan_outs=[4, 10])
     missing = np.zeros(40, np.bool_)
     missing[[3, 4, 21]] = True
@@ -242,7 +242,7 @@ def test_given_that_some_leaves_are_zero_the_others_are_the_best_fit() -> None:
 
 
 def test_a_release_that_lacks_days_does_not_invent_them() -> None:
-    counts = drifting(6)
+    counts = random_walks(6)
     counts[31:45] = 0
     plan, estimate = counted(counts, 6)
     rules = Rules.parse(missing=("2018-02-01/2018-02-14",))
@@ -253,7 +253,7 @@ def test_a_release_that_lacks_days_does_not_invent_them() -> None:
 
 
 def test_removed_counts_are_forgotten_by_the_noise_too() -> None:
-    _, estimate = counted(drifting(7), 7)
+    _, estimate = counted(random_walks(7), 7)
     smoothed = smooth(estimate, hyperparameters=USUAL)
     cells = np.zeros(smoothed.values.shape, np.bool_)
     cells[:30, 2] = True
@@ -286,8 +286,8 @@ def test_the_long_run_is_as_well_known_as_the_tree_knows_it(seed: int) -> None:
 
 
 def test_a_tree_of_places_is_left_as_it_was() -> None:
-    """Places of one time hang together there, and times do not."""
-    counts = drifting(9, 90, 6)
+    """Places of one time are correlated there, and times do not."""
+    counts = random_walks(9, 90, 6)
     domain = days_and_places(*counts.shape)
     tree = Hierarchy.of_levels([[0, 3, 6]], 6)
     _, flat = counted(counts, 9, mechanism="flat")

@@ -56,7 +56,7 @@ def redraw_of(value: int, limit: int) -> int:
 @pytest.mark.parametrize("compiled", [True, False])
 @pytest.mark.parametrize("limit", [1, 2, 3, 6, 17, 255, 1000, 1024, 2049, 4095, LARGEST_NARROW_LIMIT])
 def test_every_value_has_as_many_lanes_as_any_other(limit, compiled):
-    """All 2**16 lanes, each once: the surplus is drawn anew, and what is left is even."""
+    """All 2**16 lanes, each once: the surplus is drawn again, and what is left is even."""
     n_even, surplus = divmod(1 << 16, limit)
     spare = np.full(surplus, redraw_of(limit - 1, limit), np.uint64)
     script = Scripted(ALL_NARROW_LANES, spare)

@@ -1,4 +1,4 @@
-"""The noise of smoothed trees, against the dense Gaussian law of all counts."""
+"""The noise of smoothed trees, against the dense normal distribution of all counts."""
 
 from __future__ import annotations
 

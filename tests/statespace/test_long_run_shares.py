@@ -1,4 +1,4 @@
-"""Shares in the long run: what places say of one another, integrated over what their law may be."""
+"""Shares in the long run: what places say of one another, integrated over what their distribution may be."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tacit.statespace.size_prior import _family, long_run_shares
 
 
 def pooled(raw: np.ndarray, error: float) -> Observations:
-    """One day of a million reports, in which the share of each place errs by this deviation."""
+    """One day of a million reports, in which the share of each place errs with this standard deviation."""
     return Observations(
         np.array([1e6]), 1e6 * raw[None], np.full((1, len(raw)), 1e6 * error**2), np.zeros((1, len(raw))), True, False
     )
@@ -40,10 +40,10 @@ SIZES: dict[str, Callable[[np.random.Generator], np.ndarray]] = {
 }
 
 
-def shares_found(law: str, seed: int) -> dict[str, float]:
+def shares_found(world: str, seed: int) -> dict[str, float]:
     """The mean square of errors over what is said of them, and the error beside that of the estimates."""
     rng = np.random.default_rng(seed)
-    sizes = SIZES[law](rng)
+    sizes = SIZES[world](rng)
     shares = sizes / sizes.sum()
     error = 0.8 / len(shares)
     raw = shares + rng.normal(0, error, len(shares))
@@ -63,16 +63,16 @@ SHARES_FOUND: dict[str, Recorded] = {
 
 
 @pytest.mark.false_failure(1e-6)
-@pytest.mark.parametrize("law", SHARES_FOUND)
+@pytest.mark.parametrize("world", SHARES_FOUND)
 @pytest.mark.slow
-def test_shares_err_less_than_their_estimates_and_as_much_as_said(law: str, seed: int) -> None:
+def test_shares_err_less_than_their_estimates_and_as_much_as_said(world: str, seed: int) -> None:
     """Of the mean squares 1 is right.
 
     Where all are alike, less is known than there is to know: places that differ by more must be possible.
     """
-    recorded = SHARES_FOUND[law]
-    assert_as_recorded(partial(shares_found, law), recorded, seed, n_runs=6)
-    assert (0.5 if law == "all alike in size" else 0.8) < recorded["square"][0] < 1.2
+    recorded = SHARES_FOUND[world]
+    assert_as_recorded(partial(shares_found, world), recorded, seed, n_runs=6)
+    assert (0.5 if world == "all alike in size" else 0.8) < recorded["square"][0] < 1.2
     assert recorded["error"][0] < 0.75
 
 
@@ -84,8 +84,8 @@ def test_where_noise_is_small_each_place_stands_for_itself() -> None:
 
 
 @pytest.mark.false_failure(1e-9)
-def test_levels_that_drift_say_less_of_the_first_one(seed: int) -> None:
-    """Shares differ from an equal one by 0.29 +- 0.06 of what they do if levels do not drift, over 60 seeds."""
+def test_levels_that_move_say_less_of_the_first_one(seed: int) -> None:
+    """Shares differ from an equal one by 0.29 +- 0.06 of what they do if levels do not move, over 60 seeds."""
     rng = np.random.default_rng(seed)
     raw = rng.dirichlet(np.full(12, 2.0)) + rng.normal(0, 0.01, 12)
     still, moving = (
@@ -100,12 +100,12 @@ def test_of_nothing_all_places_are_alike() -> None:
 
 
 @pytest.mark.parametrize("n_places", [5, 60])
-def test_laws_of_sizes_are_weighed_by_the_mean_they_have(n_places: int) -> None:
+def test_distributions_of_sizes_are_weighed_by_the_mean_they_have(n_places: int) -> None:
     family = _family(n_places, SETTINGS)
     edges = np.append(0.0, np.geomspace(1e-6, n_places, 600))
-    chances = np.diff(np.concatenate([laws.below(edges) for laws in family]), axis=1)
+    chances = np.diff(np.concatenate([one.below(edges) for one in family]), axis=1)
     means = chances @ (edges[1:] + edges[:-1]) / 2 / chances.sum(axis=1)
-    weights = np.concatenate([laws.log_weights for laws in family])
+    weights = np.concatenate([one.log_weights for one in family])
     # about one in five; where places are few not every spread can have that mean
     assert np.count_nonzero(weights > -1e-6) >= len(weights) / 7
     is_far = np.abs(means - 1) > 0.2

@@ -60,24 +60,24 @@ def test_dealt_coins_are_equal(n_words: int, n_digits: int) -> None:
     undecided = random_lanes(n_words, n_digits)
     start = random_words(n_words, 4) & ~undecided
     n_open = sum(word.bit_count() for word in undecided.tolist())
-    dealt = random_words((n_open + 63) // 64 + 2, 5)
+    coins = random_words((n_open + 63) // 64 + 2, 5)
     outcomes = []
     for kernels in (draws, draws_plain):
         heads = start.copy()
-        kernels.deal(undecided, dealt, heads)
+        kernels.deal(undecided, coins, heads)
         outcomes.append(heads.tobytes())
     assert outcomes[0] == outcomes[1]
 
 
 def test_plain_coins_are_dealt_one_by_one_in_order() -> None:
-    undecided, dealt = random_lanes(100, 2), random_words(102, 6)
+    undecided, coins = random_lanes(100, 2), random_words(102, 6)
     heads, taken = np.zeros(100, np.uint64), 0
-    draws_plain.deal(undecided, dealt, heads)
+    draws_plain.deal(undecided, coins, heads)
     for won, lanes in zip(heads.tolist(), undecided.tolist(), strict=True):
         for lane in range(64):
             coin = 0
             if lanes >> lane & 1:
-                coin = int(dealt[taken // 64]) >> taken % 64 & 1
+                coin = int(coins[taken // 64]) >> taken % 64 & 1
                 taken += 1
             assert won >> lane & 1 == coin
 

@@ -18,7 +18,7 @@ from tacit.plan import Plan
 from tacit.randomness.bernoulli import COIN, bernoulli_bits
 
 ROOT = Path(__file__).parents[3]
-ANEW = "write them anew with: python tools/make_test_vectors.py"
+RENEWAL = "write them again with: python tools/make_test_vectors.py"
 
 
 def tool():
@@ -30,7 +30,7 @@ def tool():
 
 def listed(name):
     path = ROOT / "tests" / "vectors" / f"{name.replace(' ', '-')}.json"
-    assert path.exists(), f"there are no vectors {path.name}; {ANEW}"
+    assert path.exists(), f"there are no vectors {path.name}; {RENEWAL}"
     content = json.loads(path.read_text(encoding="utf-8"))
     assert content["format"] == 1
     return content["vectors"]
@@ -47,8 +47,8 @@ def thresholds_of(vector):
 def test_the_vectors_are_those_of_this_code():
     for name, text in tool().vectors().items():
         path = ROOT / "tests" / "vectors" / name
-        assert path.exists(), f"there are no vectors {name}; {ANEW}"
-        assert path.read_text(encoding="utf-8") == text, f"{name} differs; if the bytes may change, {ANEW}"
+        assert path.exists(), f"there are no vectors {name}; {RENEWAL}"
+        assert path.read_text(encoding="utf-8") == text, f"{name} differs; if the bytes may change, {RENEWAL}"
 
 
 @pytest.mark.parametrize("vector", listed("plan"))

@@ -1,4 +1,4 @@
-"""Draws follow their laws exactly (word by word), and repeat with the seed on every machine."""
+"""Draws follow their distributions exactly (word by word), and repeat with the seed on every machine."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tacit.events.datasets._draws import Draws, normal_quantile
 
 
 class EvenWords:
-    """A source whose words divide 0 .. 2**64 into equal steps: every law can be read off its draws."""
+    """A source whose words divide 0 .. 2**64 into equal steps: every distribution can be read off its draws."""
 
     is_simulation = True
 

@@ -553,7 +553,7 @@ def test_no_report_gives_no_counts():
 
 
 def test_bits_that_did_not_reach_the_disk_are_never_sent(tmp_path, monkeypatch):
-    """Also where the interruption is not the disk's: what is not written is drawn anew, and was never told."""
+    """Also where the interruption is not the disk's: what is not written is drawn again, and was never told."""
     rappor = LongitudinalRappor.from_epsilons(epsilon_infinity=4.0, epsilon_1=2.0, n_cells=17)
     memo = DeviceMemo.create(rappor, tmp_path / "memo.json")
 

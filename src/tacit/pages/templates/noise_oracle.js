@@ -129,29 +129,29 @@
   // For every kind of report: coins(size), and variances(asked) of one report by its true cell, whatever the weights asked
   const sumOf = (weights) => weights.reduce((sum, w) => sum + w, 0);
   const squaresOf = (weights) => weights.reduce((sum, w) => sum + w * w, 0);
-  const coin = (law) => (size) => (size === 1 ? { p: law.p, q: law.q, perCell: true } : null);
+  const coin = (oracle) => (size) => (size === 1 ? { p: oracle.p, q: oracle.q, perCell: true } : null);
 
-  const LAWS = {
-    unary: (law) => ({
-      coins: () => ({ p: law.p, q: law.q, perCell: true }),
+  const ORACLES = {
+    unary: (oracle) => ({
+      coins: () => ({ p: oracle.p, q: oracle.q, perCell: true }),
       variances(asked) {
-        const [p, q] = [law.p * (1 - law.p), law.q * (1 - law.q)], squares = squaresOf(asked);
-        return asked.map((w) => (squares * q + w * w * (p - q)) / (law.p - law.q) ** 2);
+        const [p, q] = [oracle.p * (1 - oracle.p), oracle.q * (1 - oracle.q)], squares = squaresOf(asked);
+        return asked.map((w) => (squares * q + w * w * (p - q)) / (oracle.p - oracle.q) ** 2);
       },
     }),
-    response: (law) => ({
+    response: (oracle) => ({
       coins: (size) => (
-        size === law.n_cells ? null : { p: law.p + (size - 1) * law.q, q: size * law.q, perCell: size === 1 }),
+        size === oracle.n_cells ? null : { p: oracle.p + (size - 1) * oracle.q, q: size * oracle.q, perCell: size === 1 }),
       variances(asked) {
-        const mean = sumOf(asked) / law.n_cells, gap = law.p - law.q;
+        const mean = sumOf(asked) / oracle.n_cells, gap = oracle.p - oracle.q;
         const weights = asked.map((w) => w - mean), squares = squaresOf(weights);
-        return weights.map((w) => Math.max(law.q * squares + gap * w * w - (gap * w) ** 2, 0) / gap ** 2);
+        return weights.map((w) => Math.max(oracle.q * squares + gap * w * w - (gap * w) ** 2, 0) / gap ** 2);
       },
     }),
-    subset: (law) => ({
-      coins: coin(law),
+    subset: (oracle) => ({
+      coins: coin(oracle),
       variances(asked) {
-        const { n_cells: k, size: s, p, q } = law;
+        const { n_cells: k, size: s, p, q } = oracle;
         const mean = sumOf(asked) / k, withTrue = (p * (s - 1)) / (k - 1);
         const twoOthers = k > 2 ? (p * (s - 1) * (s - 2) + (1 - p) * s * (s - 1)) / ((k - 1) * (k - 2)) : 0;
         const weights = asked.map((w) => w - mean);
@@ -163,10 +163,10 @@
         });
       },
       pair(size) {
-        const others = law.n_cells - 1;
+        const others = oracle.n_cells - 1;
         return [[size - 1, 1], [size, 0]].map(([marked, shift]) => {
-          const mass = new Array(law.size + 2).fill(0);
-          for (const [chance, drawn, named] of [[law.p, law.size - 1, shift], [1 - law.p, law.size, 0]]) {
+          const mass = new Array(oracle.size + 2).fill(0);
+          for (const [chance, drawn, named] of [[oracle.p, oracle.size - 1, shift], [1 - oracle.p, oracle.size, 0]]) {
             const found = hypergeometric(others, marked, drawn);
             found.mass.forEach((one, i) => { mass[found.first + i + named] += chance * one; });
           }
@@ -174,45 +174,45 @@
         });
       },
     }),
-    hadamard: (law) => ({
-      coins: coin(law),
+    hadamard: (oracle) => ({
+      coins: coin(oracle),
       variances(asked) {
-        const kept = 2 * law.p - 1, pairs = new Array(law.n_cells).fill(0), squares = squaresOf(asked);
+        const kept = 2 * oracle.p - 1, pairs = new Array(oracle.n_cells).fill(0), squares = squaresOf(asked);
         const cells = asked.flatMap((w, i) => (w ? [i + 1] : []));
         for (const a of cells) {
-          for (const b of cells) if ((a ^ b) >= 1 && (a ^ b) <= law.n_cells) pairs[(a ^ b) - 1] += asked[a - 1] * asked[b - 1];
+          for (const b of cells) if ((a ^ b) >= 1 && (a ^ b) <= oracle.n_cells) pairs[(a ^ b) - 1] += asked[a - 1] * asked[b - 1];
         }
         return asked.map((w, u) => Math.max((squares + kept * pairs[u]) / kept ** 2 - w * w, 0));
       },
     }),
-    hashing: (law) => ({
-      coins: coin(law),
+    hashing: (oracle) => ({
+      coins: coin(oracle),
       variances(asked) {
-        const { q, p } = law, kept = (p - q) / (1 - q), size = sumOf(asked);
+        const { q, p } = oracle, kept = (p - q) / (1 - q), size = sumOf(asked);
         const drawn = q * (q * size ** 2 + (1 - q) * squaresOf(asked));
         const cells = asked.flatMap((w, i) => (w ? [i] : []));
         return asked.map((w, u) => {
           let squares = 0;
-          for (const a of cells) for (const b of cells) squares += asked[a] * asked[b] * meeting(law, a ^ u, b ^ u);
+          for (const a of cells) for (const b of cells) squares += asked[a] * asked[b] * meeting(oracle, a ^ u, b ^ u);
           const mean = q * size + (p - q) * w;
           return Math.max(kept * squares + (1 - kept) * drawn - mean ** 2, 0) / (p - q) ** 2;
         });
       },
     }),
   };
-  LAWS.longitudinal = LAWS.unary;
+  ORACLES.longitudinal = ORACLES.unary;
 
   // the chance that two elements of the field are both sent to the value of 0
-  function meeting(law, x, y) {
+  function meeting(oracle, x, y) {
     if (x === 0 && y === 0) return 1;
-    if (x === 0 || y === 0 || x === y) return law.q;
+    if (x === 0 || y === 0 || x === y) return oracle.q;
     let ratio = 0;
-    for (let left = law.inverses[x], one = y; left; left >>= 1) { // y / x in the field
+    for (let left = oracle.inverses[x], one = y; left; left >>= 1) { // y / x in the field
       if (left & 1) ratio ^= one;
       one <<= 1;
-      if (one >> law.degree) one ^= law.polynomial;
+      if (one >> oracle.degree) one ^= oracle.polynomial;
     }
-    return law.meetings[ratio];
+    return oracle.meetings[ratio];
   }
 
   // the numbers of the public bins of a box, which of k private values it asks for, and how many reports there are
@@ -235,17 +235,17 @@
 
   noises["sampled tree"] = (model, level) => {
     const { tree } = model, nLeaves = tree.edges[0][1], ask = window.tacit.nodeWeights(tree, nLeaves);
-    const laws = model.distributions.map((law) => LAWS[law.kind](law));
+    const oracles = model.distributions.map((oracle) => ORACLES[oracle.kind](oracle));
     const edges = [...tree.edges, Array.from({ length: nLeaves + 1 }, (_, leaf) => leaf)];
 
     // what a report adds to the variance, by its true leaf, and the largest step it can take the answer
     function askedOf(asked) {
       const squares = new Array(nLeaves).fill(0), means = new Array(nLeaves).fill(0), weights = ask(Float64Array.from(asked));
       let step = 0;
-      laws.forEach((law, i) => {
+      oracles.forEach((oracle, i) => {
         const own = Array.from(weights[i + 1]), { p, q } = model.distributions[i], chance = model.chances[i], ends = edges[i + 1];
         const mean = own.reduce((sum, w, node) => sum + w * (ends[node + 1] - ends[node]), 0) / nLeaves;
-        law.variances(own).forEach((variance, node) => {
+        oracle.variances(own).forEach((variance, node) => {
           const centred = own[node] - mean, added = (variance + centred ** 2) / chance;
           for (let leaf = ends[node]; leaf < ends[node + 1]; leaf += 1) { squares[leaf] += added; means[leaf] += centred; }
         });
@@ -270,11 +270,11 @@
   };
 
   noises.oracle = (model, level) => {
-    const law = model.distribution, own = LAWS[law.kind](law), tail = (1 - level) / 2, gap = law.p - law.q;
+    const oracle = model.distribution, own = ORACLES[oracle.kind](oracle), tail = (1 - level) / 2, gap = oracle.p - oracle.q;
     const variance = (parts) => varianceOf(model, parts, own.variances(parts.asked));
 
     function byCoins(value, { n, size }, { p, q, perCell }) {
-      const flips = perCell ? n * size : n, heads = Math.round(value * gap + n * size * law.q);
+      const flips = perCell ? n * size : n, heads = Math.round(value * gap + n * size * oracle.q);
       const cumulants = ([p, q].map((x) => [x, x * (1 - x), x * (1 - x) * (1 - 2 * x), x * (1 - x) * (1 - 6 * x * (1 - x))]));
       if (flips > model.listed && flips * q * (1 - q) >= model.series_variance) {
         return invert(bySeries((m) => mixed(m, cumulants[0], flips - m, cumulants[1]), heads), n, tail);
@@ -284,9 +284,9 @@
     }
 
     function byDistributions(value, { n, size }) {
-      if (size === law.n_cells) return [n, n];
+      if (size === oracle.n_cells) return [n, n];
       const pair = own.pair(size), [inside, outside] = pair.map(cumulantsOf);
-      const seen = Math.round(value * gap + n * size * law.q);
+      const seen = Math.round(value * gap + n * size * oracle.q);
       if (n > model.listed && n * Math.min(inside[1], outside[1]) >= model.series_variance) {
         return invert(bySeries((m) => mixed(m, inside, n - m, outside), seen), n, tail);
       }
@@ -297,9 +297,9 @@
     const most = (pair) => Math.max(...pair.map((one) => one.first + one.mass.length - 1));
 
     return {
-      variance: (box) => variance(partsOf(model, law.n_cells, box)),
+      variance: (box) => variance(partsOf(model, oracle.n_cells, box)),
       limits(value, box) {
-        const asked = partsOf(model, law.n_cells, box), coins = own.coins(asked.size);
+        const asked = partsOf(model, oracle.n_cells, box), coins = own.coins(asked.size);
         if (coins) return byCoins(value, asked, coins);
         if (own.pair) return byDistributions(value, asked);
         const worst = asked.n * Math.max(...own.variances(asked.asked));

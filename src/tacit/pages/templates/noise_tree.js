@@ -130,8 +130,8 @@
       limits(value, box) {
         const touched = joined ? joined.asked(box) : [];
         if (touched.length === 1) return touched[0].noise.limits(value, touched[0].box);
-        const reach = margin(box);
-        return [Math.max(value - reach, 0), Math.max(value + reach, 0)];
+        const half = margin(box);
+        return [Math.max(value - half, 0), Math.max(value + half, 0)];
       },
     };
   };
