@@ -168,7 +168,7 @@ def test_the_same_events_are_known_with_and_without_kinds(tacit, events):
     assert "1 row with no kind (row 43)" in ran.err
     assert "1 row with a kind that is not known (row 42)" in ran.err
     ran = tacit("randomize", "events.csv", "--plan", "p.toml", "--data-set", "another", "--out", "p.reports")
-    assert ran.code != 0
+    assert ran.code == 5
     assert "on 3 of 3 days these are the very events that are known as events" in ran.err
 
 

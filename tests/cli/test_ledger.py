@@ -150,7 +150,7 @@ def test_a_ledger_is_verified_by_itself_and_a_missing_file_is_named(tacit, book,
     book.spend(data_set="visits", release="a", cost=Cost.pure(1.0), days=DAYS)
     assert "whole, head" in tacit("ledger", "verify").out
     ran = tacit("ledger", "statement", "nosuch.csv")
-    assert ran.code != 0
+    assert ran.code == 4
     assert "nosuch.csv is not there" in ran.err
 
 

@@ -314,5 +314,5 @@ def test_devices_that_report_for_years_get_what_errs_least_and_four_epsilons(tac
 )
 def test_what_does_not_fit_devices_is_refused(tacit, words, said):
     ran = tacit("plan", *DOUBS, *YEARS, *words)
-    assert ran.code != 0
+    assert ran.code == 2
     assert said in " ".join(ran.err.split())

@@ -224,7 +224,7 @@ def test_a_statement_is_of_the_data_set_that_was_paid_for(tacit, events, tmp_pat
     world.done("count", "tiny.csv", "--plan", "1.toml", *READ, "--out", "tiny.parquet")
     world.done("count", "visits.csv", "--plan", "1.toml", *READ, "--out", "second.parquet")
     ran = tacit("ledger", "statement", "second.parquet", "--data-set", "tiny", "--out", "wrong.parquet")
-    assert ran.code != 0
+    assert ran.code == 2
     assert "--data-set must be that of the release, visits" in ran.err
     world.done("ledger", "statement", "second.parquet", "--out", "right.parquet")
     assert Release.read(tmp_path / "right.parquet").statement.total_epsilon == 2.0
