@@ -94,6 +94,14 @@ def test_levels_that_move_say_less_of_the_first_one(seed: int) -> None:
     assert np.abs(moving.shares - 1 / 12).mean() < np.abs(still.shares - 1 / 12).mean()
 
 
+@pytest.mark.parametrize("error", [0.1, 0.3])
+def test_where_others_are_empty_a_place_without_events_is_taken_for_empty(error: float) -> None:
+    """At half of 3 % of the mean size, though noise hides how small it is; were all of one family, at 12 to 51 %."""
+    sizes = np.repeat([0.0, 1.25], [4, 16])
+    found = long_run_shares(pooled(sizes / 20, error / 20), np.zeros(1))
+    np.testing.assert_allclose(20 * found.shares, np.repeat([0.015, 1.25], [4, 16]), rtol=0.01, atol=0.005)
+
+
 def test_of_nothing_all_places_are_alike() -> None:
     nothing = Observations(np.zeros(3), np.zeros((3, 4)), np.ones((1, 4)), np.zeros((1, 4)), True, False)
     assert long_run_shares(nothing, np.zeros(3)).shares.tolist() == [0.25] * 4
