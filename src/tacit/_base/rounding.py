@@ -58,7 +58,7 @@ def epsilon_at_most(epsilon: float) -> str:
     """
     if epsilon == math.inf:
         return gettext("unlimited")
-    digits = 4 if epsilon >= 0.001 else 10
+    digits = 4 if epsilon >= 0.001 else 10  # two digits of the smallest; of less four decimals show none
     return figures(f"{round_up(epsilon, digits):.10g}")
 
 

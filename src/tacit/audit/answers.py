@@ -224,6 +224,7 @@ def audit_reconstruction(
     answers = finite(as_numbers(build(unit * bits.astype(np.int64))))
     inputs = np.column_stack([answers, np.ones(n_learned)])
     scale = float((answers**2).mean()) + np.finfo(float).tiny
+    # keeps columns that say the same from a singular system: far below what any answer explains
     ridge = 1e-8 * scale * n_learned * np.eye(inputs.shape[1])
     weights = np.linalg.solve(inputs.T @ inputs + ridge, inputs.T @ bits)
 

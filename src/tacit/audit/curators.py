@@ -158,7 +158,7 @@ def separate_bins(nodes: MeasuredNodes) -> list[list[int]]:
     tried = _tried(nodes)
     gaps = nodes.exactly(nodes.units(tried)) * (nodes.precisions > 0)
     telling = nodes.telling(gaps)
-    good = np.flatnonzero(telling > 0.999 * telling.max())
+    good = np.flatnonzero(telling > 0.999 * telling.max())  # the best but for rounding
     lots = []
     for order in (good, good[::-1], np.roll(good, good.size // 2)):
         taken, lot = np.zeros(nodes.precisions.size, bool), []

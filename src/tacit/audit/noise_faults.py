@@ -142,6 +142,7 @@ class _Residual:
 
         def reduce(outputs: Any) -> IntArray:
             residual = (finite(as_numbers(outputs)) - answers) @ combinations.T
+            # rounding leaves less of the size, noise more
             return np.asarray(np.abs(residual).max(axis=1) > 1e-7 * size, np.int64)
 
         return reduce
@@ -159,14 +160,16 @@ class _Unmasked:
         noise = answers.copy()
         for side in (coins, ~coins):
             noise[side] -= answers[side].mean(axis=0) if side.any() else 0.0
-        spread = np.maximum(np.sqrt((noise**2).mean(axis=0)), 1e-9 * (1 + np.abs(answers).max(axis=0)))
-        correlation = np.abs((noise / spread).T @ (noise[:, target] / spread[target])) / len(noise)
+        # answers without noise are taken for nearly so: guards the division
+        sd = np.maximum(np.sqrt((noise**2).mean(axis=0)), 1e-9 * (1 + np.abs(answers).max(axis=0)))
+        correlation = np.abs((noise / sd).T @ (noise[:, target] / sd[target])) / len(noise)
         # an answer with a gap of its own must not take the target's away
         gap, error = mean_gaps(answers, coins)
         correlation[np.abs(gap) > _SURELY * error] = 0.0
         correlation[target] = 0.0
         helpers = np.argsort(-correlation, kind="stable")[: min(_MOST_HELPERS, answers.shape[1] - 1)]
         inputs = noise[:, helpers]
+        # keeps equal answers from a singular system
         ridge = 1e-9 * float((inputs**2).sum() + 1.0) * np.eye(helpers.size)
         weights = np.linalg.solve(inputs.T @ inputs + ridge, inputs.T @ noise[:, target])
 

@@ -154,5 +154,5 @@ def _solved(design: FloatArray, given: FloatArray) -> Reconstruction:
     left, sizes, right = np.linalg.svd(design, full_matrices=False)
     kept = sizes > _RELATIVE * max(float(sizes.max(initial=0.0)), np.finfo(float).tiny)
     values = right[kept].T @ ((left[:, kept].T @ given) / sizes[kept])
-    is_determined = (right[kept] ** 2).sum(axis=0) > 1 - 1e-6
+    is_determined = (right[kept] ** 2).sum(axis=0) > 1 - 1e-6  # 1 but for rounding
     return Reconstruction(np.where(is_determined, values, np.nan), is_determined)

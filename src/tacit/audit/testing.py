@@ -131,6 +131,7 @@ def check_distribution(randomizer: FrequencyOracle) -> None:
         scale = float(distribution.p - distribution.q) ** 2
         for cell, row in enumerate(channel):
             true = _variance([row[number] for number in numbers], supports @ weights.astype(np.int64))
+            # for rounding: the true one is a fraction, the stated one a float
             slack = 1e-9 * (float(true) + 1e-3 * float((weights**2).sum()))
             assert abs(stated[cell] * scale - float(true)) <= slack, "the distribution states another variance"
     for n_summed in range(1, k + 1):
@@ -152,7 +153,7 @@ def check_estimate(randomizer: LocalRandomizer) -> None:
     estimate = randomizer.estimate(tally, plan, domain)
     assert estimate.provenance == tally.provenance, "the estimate has lost its label"
     chances = np.array([[float(row[number]) for number in numbers] for row in channel])
-    slack = 1e-12 * float(np.abs(estimate.values).max())
+    slack = 1e-12 * float(np.abs(estimate.values).max())  # rounding of sums of as large terms
     assert np.allclose(chances @ estimate.values, np.eye(len(channel)), rtol=0, atol=slack), "the estimate is biased"
 
 
@@ -217,6 +218,7 @@ def _check_sum_distributions(
         expected = np.zeros(n_summed + 1)
         expected[stated.first : stated.first + len(stated.mass)] = stated.mass
         found = np.bincount(heads, weights=[float(row[number]) for number in numbers], minlength=n_summed + 1)
+        # rounding of chances, which are 1 together
         assert np.allclose(found, expected, rtol=0, atol=1e-12), (
             f"a report supports another number of {n_summed} cells than the distribution says"
         )

@@ -115,11 +115,12 @@ class LaplaceLikelihood:
         gap, error = mean_gaps(answers, coins)
         kept = np.flatnonzero(np.abs(gap) > 4 * error)
         center = np.median(answers[~coins], axis=0) if (~coins).any() else answers[0]
-        spread = np.abs(answers - np.where(coins[:, None], center + gap, center)).mean(axis=0)
+        scale = np.abs(answers - np.where(coins[:, None], center + gap, center)).mean(axis=0)  # of Laplace noise
 
         def likelihood(outputs: Any) -> FloatArray:
             off = finite(as_numbers(outputs)[:, kept]) - center[kept]
-            terms = (np.abs(off) - np.abs(off - gap[kept])) / np.maximum(spread[kept], 1e-9 * np.abs(gap[kept]))
+            # an answer without noise tells all: guards the division
+            terms = (np.abs(off) - np.abs(off - gap[kept])) / np.maximum(scale[kept], 1e-9 * np.abs(gap[kept]))
             return np.asarray(terms.sum(axis=1), np.float64)
 
         return by_quantiles(likelihood, observed)
@@ -135,11 +136,12 @@ class Discriminant:
         answers = finite(as_numbers(observed))
         n_kept = min(answers.shape[1], _MOST_ANSWERS, max(1, len(answers) // 10))
         heads, tails = (answers[side].mean(axis=0) if side.any() else answers[0] for side in (coins, ~coins))
-        gap, spread = heads - tails, answers.std(axis=0)
-        telling = np.abs(gap) / np.maximum(spread, 1e-9 * (1 + np.abs(gap)))  # some answers have no noise
+        gap, sd = heads - tails, answers.std(axis=0)
+        telling = np.abs(gap) / np.maximum(sd, 1e-9 * (1 + np.abs(gap)))  # some answers have no noise
         kept = np.sort(np.argsort(-telling, kind="stable")[:n_kept])
         centered = (answers - np.where(coins[:, None], heads, tails))[:, kept]
         covariance = centered.T @ centered / len(centered)
+        # keeps answers that say the same from a singular system: a millionth of the mean variance
         ridge = 1e-6 * float(np.trace(covariance)) / n_kept + 1e-12
         weights = np.linalg.solve(covariance + ridge * np.eye(n_kept), gap[kept])
         return by_quantiles(lambda outputs: finite(as_numbers(outputs)[:, kept]) @ weights, observed)

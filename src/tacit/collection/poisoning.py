@@ -463,5 +463,5 @@ def log_sum_beyond(distance: FloatArray, n: IntArray, variance: float, bound: fl
     >>> float(log_sum_beyond(np.array([30.0]), np.array([100]), 1.0, 1.0)[0]) < math.log(0.02)
     True
     """
-    spread = 2 * (n * variance + bound * np.abs(distance) / 3)
-    return -np.divide(distance**2, spread, out=np.zeros(np.shape(distance)), where=spread > 0)
+    scale = 2 * (n * variance + bound * np.abs(distance) / 3)
+    return -np.divide(distance**2, scale, out=np.zeros(np.shape(distance)), where=scale > 0)

@@ -45,8 +45,8 @@ class CountDistribution:
         """Return the least counts that are not exceeded with probability ``share``."""
         check_share(share=share)
         special = require("scipy.special", extra="forecast")
-        spread = np.sqrt(np.maximum(self.variances, self.means))
-        high = np.ceil(np.maximum(self.means + (2 + 2 * float(special.ndtri(max(share, 0.5)))) * spread, 1.0))
+        sd = np.sqrt(np.maximum(self.variances, self.means))
+        high = np.ceil(np.maximum(self.means + (2 + 2 * float(special.ndtri(max(share, 0.5)))) * sd, 1.0))
         while (is_short := self.up_to(high) < share).any() and high.max() <= LARGEST:
             high = np.where(is_short, 2 * high, high)
         if not high.max() <= LARGEST:  # written so that NaN fails too; beyond, halving never ends

@@ -89,7 +89,11 @@ def _distinct(*columns: IntArray) -> tuple[list[IntArray], IntArray]:
 
 
 def smallest_variance_for_series(tail: float) -> float:
-    """Return the variance from which on a series serves: more for far tails, where it errs by a part of the tail."""
+    """Return the variance from which on a series serves: more for far tails, where it errs by a part of the tail.
+
+    Of tails down to 0.005 it then misses half a percent, at half the variance 1 %, at twice a quarter. Of tails down to
+    1e-6 it misses 0.1 %, at half the variance 0.3 %; at a variance of 9 it would miss all of them.
+    """
     return 9.0 if tail >= 0.005 else 400.0
 
 
@@ -157,6 +161,8 @@ def _tails(m: int, flips: int, heads: int, p: float, q: float) -> tuple[float, f
 
 
 def _binomial_window(n: int, p: float) -> tuple[int, FloatArray]:
+    # beyond 12 standard deviations lies less than 1e-30; small variances, whose tails are longer, get 40 more. At half
+    # of both 1e-9 is cut off, twice as much takes twice the time
     margin = 12 * math.sqrt(n * p * (1 - p)) + 40
     low, high = max(0, math.floor(n * p - margin)), min(n, math.ceil(n * p + margin))
     first = math.lgamma(n + 1) - math.lgamma(low + 1) - math.lgamma(n - low + 1)
@@ -355,7 +361,7 @@ def _powers(base: NDArray[np.complex128], n: int) -> NDArray[np.complex128]:
 def _by_window(pair: TwoDistributions, n: int, sums: IntArray, tail: float) -> tuple[FloatArray, FloatArray]:
     """Return the same for many reports of little variance, within 12 standard deviations to either side."""
     (mean_in, most_in, *_), (mean_out, most_out, *_) = pair.inside.cumulants, pair.outside.cumulants
-    margin = math.ceil(12 * math.sqrt(n * max(most_in, most_out))) + 40
+    margin = math.ceil(12 * math.sqrt(n * max(most_in, most_out))) + 40  # as for single coins
     size = 1 << (2 * margin + 1).bit_length()
     inside, outside = pair.transforms(size)
 

@@ -159,7 +159,7 @@ def _measured(estimate: Estimate, columns: IntArray, exposures: FloatArray) -> O
     else:
         variances = _stated_variances(estimate)[:, columns]
         units = np.divide(variances, exposures[:, None], out=np.zeros(values.shape), where=exposures[:, None] > 0)
-        weights = np.maximum(units, 1e-12)
+        weights = np.maximum(units, 1e-12)  # exact counts weigh alike: any number far below a variance does
     is_taken = np.ones((1, 1), np.bool_) if not is_missing.any() else ~is_missing
     if not is_shared:
         return Observations(exposures, values, units, slopes, False, False, is_taken)

@@ -254,5 +254,6 @@ def wanted_columns(columns: EventColumns, *, with_coordinates: bool) -> dict[str
 
 def _nearest(names: Sequence[str], wanted: str) -> str | None:
     by_fold = {fold_column(name): name.strip() for name in names if name.strip()}
+    # 0.6 is difflib's own: about three letters of five
     close = difflib.get_close_matches(fold_column(wanted), by_fold, n=1, cutoff=0.6)
     return by_fold[close[0]][:60] if close else None

@@ -106,6 +106,7 @@ class Polygons:
         chosen = crs or _declared_crs(collection, path.name) or "EPSG:4326"
         check_one_of(CRS_CHOICES, polygons_crs=chosen)
         low_x, low_y, high_x, high_y = shapely.total_bounds(np.array(shapes, dtype=object))
+        # a thousandth of a degree, 100 m, for borders that were rounded
         are_degrees = -180.001 <= low_x <= high_x <= 180.001 and -90.001 <= low_y <= high_y <= 90.001
         if chosen == "EPSG:4326" and not are_degrees:
             raise SettingError(

@@ -219,6 +219,7 @@ def gaussian_epsilon(variance: float, delta: float) -> float:
         near, far = 1 / (2 * sigma) - epsilon * sigma, -1 / (2 * sigma) - epsilon * sigma
         return _normal(near) - math.exp(epsilon) * _normal(far)
 
+    # the bound of zCDP is above; halved so often that no float lies between
     low, high = 0.0, epsilon_of_rho(1 / (2 * variance), delta) + 1e-9
     for _ in range(200):
         middle = (low + high) / 2

@@ -103,6 +103,7 @@ def gaussian_variance(variance: Fraction | float) -> float:
         return v
     if v < 1 / 2000:  # exp(-1000) is no float above 0
         return 0.0
+    # at a variance below 4 a number beyond 77 has a chance of 0 among floats
     masses = [math.exp(-z * z / (2 * v)) for z in range(1, 80)]
     return 2 * math.fsum(z * z * mass for z, mass in enumerate(masses, 1)) / (1 + 2 * math.fsum(masses))
 

@@ -79,7 +79,7 @@ def laplace_variance(rate: Fraction | float) -> float:
     4.0
     """
     exact = _checked(rate)
-    return 0.5 / math.sinh(float(exact) / 2) ** 2 if exact < 700 else 0.0
+    return 0.5 / math.sinh(float(exact) / 2) ** 2 if exact < 700 else 0.0  # beyond, the square may be no float
 
 
 @dataclass(frozen=True, slots=True)

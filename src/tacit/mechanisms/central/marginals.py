@@ -174,6 +174,7 @@ def best_shares(
 
 def _starts(is_pure: bool) -> Iterator[tuple[float, ...]]:
     """Yield the starts of the search: the error has one minimum in rho, but may have several in epsilon."""
+    # a share of 0 would stay 0: a thousandth, which the search may raise or forget
     for measured in product((1e-3, 1.0), repeat=len(NAMES) - 1) if is_pure else [(1.0,) * (len(NAMES) - 1)]:
         yield *measured, 1.0
 

@@ -287,7 +287,7 @@ def _start(n_bins: int, n_buffers: int) -> FloatArray:
 
 
 def _at(point: FloatArray) -> Exponentials:
-    decays, weights = np.exp(np.minimum(point.reshape(2, -1), -1e-3))
+    decays, weights = np.exp(np.minimum(point.reshape(2, -1), -1e-3))  # below 1, as short fractions must be
     order = np.argsort(decays)
     return Exponentials(decays[order], weights[order])
 
@@ -308,17 +308,17 @@ def _minimize(loss: Callable[[FloatArray], float], start: FloatArray) -> FloatAr
         length = min(1.0, 2.0 / float(np.abs(direction).max()))
         while not loss(point + length * direction) < value and length > 1e-10:
             length /= 2
-        if length <= 1e-10:
+        if length <= 1e-10:  # no step helps: all that is left is rounding
             break
         step = length * direction
         new_value, new_gradient = loss(point + step), slope(point + step)
         change = new_gradient - gradient
         curvature = float(step @ change)
-        if curvature > 1e-14:
+        if curvature > 1e-14:  # less is rounding, and would turn the direction
             keep = np.eye(len(start)) - np.outer(step, change) / curvature
             inverse = keep @ inverse @ keep.T + np.outer(step, step) / curvature
         gain, point, value, gradient = value - new_value, point + step, new_value, new_gradient
-        if gain < 1e-5:
+        if gain < 1e-5:  # of the logarithm of the error
             break
     return point
 
