@@ -34,7 +34,7 @@ def plain(tmp_path):
 
 
 FIELDS = [
-    "from", "to", "estimate", "standard_error", "low", "high", "level", "usable", "status", "basis", "days_missing",
+    "from", "to", "estimate", "standard_error", "low", "high", "level", "reliable", "status", "basis", "days_missing",
     "places", "kinds",
 ]  # fmt: skip
 
@@ -107,7 +107,7 @@ def test_boxes_are_answered_as_csv_and_as_json(tacit, plain, tmp_path):
         "",
     )
     table = pd.read_csv(io.StringIO(ran.out))
-    assert table["usable"].dtype == bool
+    assert table["reliable"].dtype == bool
     answers = json.loads(tacit("query", "r.parquet", "--boxes", "boxes.csv", "--json").out)["answers"]
     assert answers[1]["estimate"] is None
     assert float(first["estimate"]) == pytest.approx(answers[0]["estimate"], abs=answers[0]["standard_error"] / 20)

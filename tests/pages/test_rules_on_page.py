@@ -149,7 +149,7 @@ def test_table_file_and_page_by_month_agree_on_what_is_reliable(tmp_path, refine
     make_page(release, tmp_path / "page.html")
     _, tables = tables_of(tmp_path / "page.html")
     rows = [row for table in tables for row in csv.DictReader(table.splitlines())]
-    on_page = {(row["period"], row["place"]): row["usable"] for row in rows if row["period"] in drawn.periods}
+    on_page = {(row["period"], row["place"]): row["reliable"] for row in rows if row["period"] in drawn.periods}
     np.testing.assert_array_equal(in_table, in_file)
     np.testing.assert_array_equal(in_file, drawn.reliable.ravel())
     said = [on_page[period, place] == "True" for period in drawn.periods for place in drawn.places]

@@ -54,7 +54,7 @@ def test_plain_readers_read_a_csv_and_its_numbers_are_those_to_believe(tmp_path,
     assert (np.abs(table["high"] - upper.ravel()) <= 0.5).all()
     measured = smooth.unbiased.noise.standard_errors().ravel()
     assert (np.abs(table["measured"] - smooth.unbiased.values.ravel()) <= measured / 20).all()
-    assert table["usable"].tolist() == smooth.reliable().ravel().tolist()
+    assert table["reliable"].tolist() == smooth.reliable().ravel().tolist()
     assert set(table["basis"]) == {"smoothed"}
     assert set(table["status"]) == {"shown"}
     assert set(table["unit"]) == {"nothing: this is a simulation"}
@@ -90,7 +90,7 @@ def test_what_is_not_shown_is_blank_and_said_in_words(tmp_path, ruled):
     for name in ("estimate", "low", "high"):
         assert table[name].isna().tolist() == is_blank.tolist()
     assert set(table.loc[table["status"] == "no data", "period"]) == {"2018-02-10"}
-    assert not table.loc[table["status"] != "shown", "usable"].any()
+    assert not table.loc[table["status"] != "shown", "reliable"].any()
     months = Release.of(PLAN, ESTIMATE, by="month", refine="project", rules=Rules.parse(missing=("2018-02-10",)))
     statuses = months.table()["status"]
     assert set(statuses) == {"shown", "shown, no data on 1 day"}
@@ -194,7 +194,7 @@ def test_a_workbook_has_typed_cells_a_frozen_header_and_the_statement(tmp_path, 
         assert found == expected, name
     types = {name: counts.cell(2, position).data_type for position, name in enumerate(header, 1)}
     assert {types[name] for name in ("estimate", "low", "high", "level", "epsilon")} == {"n"}
-    assert (types["usable"], types["period"], types["place"]) == ("b", "d", "s")
+    assert (types["reliable"], types["period"], types["place"]) == ("b", "d", "s")
     assert not any(cell.data_type == "f" for row in counts.iter_rows() for cell in row)  # a name is no formula
     said = dict(privacy.iter_rows(values_only=True))
     for heading, words in smooth.statement.paragraphs():

@@ -114,9 +114,9 @@ def test_boxes_of_a_file_are_answered_as_questions_are(tmp_path):
     alone = release.answer(first="2018-01", last="2018-02", places=["place 1"])
     assert (answers[0]["estimate"], answers[0]["low"], answers[0]["high"]) == (alone.value, alone.lower, alone.upper)
     assert (answers[0]["status"], answers[0]["basis"], answers[0]["days_missing"]) == ("shown", "measured", 1)
-    assert answers[0]["usable"] == release.is_reliable(alone)
+    assert answers[0]["reliable"] == release.is_reliable(alone)
     assert (answers[1]["basis"], answers[1]["standard_error"]) == ("exact", 0)
-    assert (answers[2]["status"], answers[2]["estimate"], answers[2]["usable"]) == ("no data", None, False)
+    assert (answers[2]["status"], answers[2]["estimate"], answers[2]["reliable"]) == ("no data", None, False)
     assert answers[3]["place"] == "PLACE 2"
     table = list(csv.DictReader(io.StringIO(csv_text(as_columns(release, answers)))))
     assert table[2]["estimate"] == table[2]["low"] == ""

@@ -14,7 +14,7 @@ from tacit.pages.selection import MOST_CELLS, Selection, View
 from tacit.pages.words import column_width, number, sheets, step_name
 from tacit.release.exports import privacy_of
 
-_TABLE: Final = ("period", "place", "estimate", "standard_error", "low", "high", "usable")
+_TABLE: Final = ("period", "place", "estimate", "standard_error", "low", "high", "reliable")
 
 
 def tables(selection: Selection, synthetic: str | None) -> list[dict[str, str]]:

@@ -41,7 +41,7 @@ MEANINGS: Final = {
     "low": "The true number lies between low and high, as often as the level says.",
     "high": "See low.",
     "level": "How often intervals such as this hold the true number: 0.95 is 95 times in 100.",
-    "usable": "Whether the error is small beside the estimate: at most a third of it, or what the publisher says.",
+    "reliable": "Whether the error is small beside the estimate: at most a third of it, or what the publisher says.",
     "status": "shown; greyed or suppressed by a rule of the publisher; no data; or no data on some days.",
     "basis": "measured: from the noisy counts of this cell alone; smoothed: by a model of all periods and places.",
     "measured": "The measured number beside a smoothed one: without bias, with more error. For unusual days.",
@@ -108,7 +108,7 @@ def tidy_table(release: Release) -> dict[str, NDArray[Any]]:
         "low": low,
         "high": high,
         "level": np.full(len(estimate), release.level),
-        "usable": release.reliable().ravel(),
+        "reliable": release.reliable().ravel(),
         "status": _statuses(release),
         "basis": np.full(len(estimate), release.basis, object),
     }

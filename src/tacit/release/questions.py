@@ -181,7 +181,7 @@ def described(
         "low": found and found.lower,
         "high": found and found.upper,
         "level": release.level if level is None else level,
-        "usable": found is not None and release.is_reliable(found),
+        "reliable": found is not None and release.is_reliable(found),
         "status": status,
         "basis": "exact" if is_exact else "measured" if measured else release.basis,
         "days_missing": int(release.rules.days_missing(time)[box.time].sum()),
