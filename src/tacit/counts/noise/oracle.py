@@ -282,6 +282,6 @@ class OracleNoise(Noise):
         coins: TwoCoins,
         level: float,
     ) -> tuple[FloatArray, FloatArray]:
-        """``supports`` counts the (report, cell) pairs in the sum: each adds q to what is expected of no truth."""
+        """Return limits of sums; ``supports`` are the (report, cell) pairs in each, of which q are supported by chance."""
         heads = self._supports(values, supports)
         return count_limits(heads, flips, largest, p=float(coins.inside), q=float(coins.outside), level=level)
