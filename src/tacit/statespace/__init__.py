@@ -39,9 +39,9 @@ one after another, where they are more likely than none.
 **Posterior.** Places add up to the public total: multinomial counts are Poisson counts given their sum. The noise
 models say variances, skewness and tails of any sum of smoothed counts (``smoothed_noise``, of trees too;
 ``posterior_noise`` where nothing is taken from the future). A forecast is the filtered state moved on (``shares``,
-``totals``, ``passes``). In forecasts the states of places are weights, whose parts of their sum are the shares; the
-total T has its own level, AR(1) component and regressors in the logarithm of its rate :math:`\mu`, with
-:math:`\operatorname{Var} T = \mu + \omega \mu^2 + v`.
+``totals``, ``passes``). In forecasts each place has a weight as its state; a share is the weight divided by the sum of
+all weights. The total T has its own level, AR(1) component and regressors in the logarithm of its rate :math:`\mu`,
+with :math:`\operatorname{Var} T = \mu + \omega \mu^2 + v`.
 
 All numeric settings stand in ``settings``. Compiled passes are in ``tacit._base.kernels.series`` and ``filters``.
 

@@ -43,8 +43,8 @@ class Model:
 
     ``excess`` is the part of each public total that is out of the ordinary. ``long_run`` are long-run shares and the
     prior of the first levels, ``shares`` those that variances of counts are taken at. ``shift_variance`` is that of
-    level shifts (times x places, or one 0). ``of_weights`` says that the states are weights, whose parts of their sum
-    are the shares. ``fitted_places`` are some places, as they are once the sum of all is known.
+    level shifts (times x places, or one 0). ``of_weights`` says that the states are weights: a share is a weight
+    divided by the sum of all. ``fitted_places`` are some places, as they are once the sum of all is known.
     """
 
     observations: Observations

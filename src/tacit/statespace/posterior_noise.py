@@ -64,11 +64,12 @@ class Moments:
 
 
 class PosteriorNoise(Noise):
-    """The posterior of counts given a time-series model. A model of it says the moments of questions.
+    """The posterior of counts given a time-series model. A subclass gives the moments of questions.
 
-    ``offsets`` are what values were moved by to be shown (negative ones to 0, say): intervals are those of the values
-    before. Limits are those of a whole number spread over its unit (:mod:`tacit.counts.noise.quantiles`); intervals are
-    cut to what counts can be, and end at whole numbers of which a part is covered.
+    ``offsets`` are what was added to values before they are shown (negative ones become 0, say): intervals are those
+    of the values before. Limits are those of a whole number spread over its unit
+    (:mod:`tacit.counts.noise.quantiles`). Intervals are cut to what counts can be, and end at whole numbers of which a
+    part is covered.
     """
 
     offsets: FloatArray | None

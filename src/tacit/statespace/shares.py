@@ -1,9 +1,10 @@
 """The shares of places in forecasts: filtered together, and predicted.
 
-The model is that of smoothing (:mod:`tacit.statespace.model`). States are weights, whose parts of their sum are the
-shares: a place that is seen to grow makes those smaller of which noise shows nothing. Bins whose total has an excess
-count for less. The filter starts as if nothing were known of the places; the size prior
-(:mod:`tacit.statespace.size_prior`) comes in at the end, when levels are asked for.
+The model is that of smoothing (:mod:`tacit.statespace.model`). Each place has a weight as its state; a share is the
+weight divided by the sum of all weights. A place that is observed to grow therefore makes the shares of the others
+smaller, also of those that noise hides. Bins whose total has an excess count for less. The filter starts without
+knowledge of the places; the size prior (:mod:`tacit.statespace.size_prior`) is used at the end, when levels are asked
+for.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ _FAR: Final = (-5.0, 6.0)  # standard deviations from 0 beyond which a normal pa
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Weights:
-    """Filtered weights of places at origins, whose parts of their sum are the shares.
+    """Filtered weights of places at origins; a share is a weight divided by the sum of all weights.
 
     ``states`` are places x origins x parts of the state, ``steps`` the variances that a bin adds to them.
     """
@@ -40,11 +41,11 @@ class Weights:
     steps: FloatArray
 
     def given_sizes(self, prior: SizePrior, pooled: FloatArray, variances: FloatArray) -> Weights:
-        """Return the same given the size prior, by what it says of the errors of pooled shares (places x origins).
+        """Return the same weights, conditioned on the size prior of pooled shares (places x origins).
 
-        A filter's level is a mean of what was measured, with weights that add up to 1. So, whatever the weights, its
-        error has the variance of the pooled share's in common with that, and where that is found to be off, the level
-        is off as much. If the filter knows more of the level than that, by bins since, it is off by less.
+        The size prior corrects the pooled shares. A filter's level is a weighted mean of the same measurements, so its
+        covariance with the pooled share is the variance of the pooled share, whatever the weights. The level is
+        therefore corrected by as much; by less where its own variance is smaller, because later bins are in it.
         """
         medians, squares = prior.medians(pooled, variances)
         gains = np.minimum(self.covariances[:, :, 0, 0] / variances, 1.0)
@@ -62,7 +63,7 @@ class Weights:
 class Shares:
     """Predicted shares of the bins after each origin, origins x horizon x places: they add up to 1.
 
-    ``weights`` are those whose parts in their sums ``wholes`` (origins x horizon) the shares are.
+    A share is a weight of ``weights`` divided by their sum, which is in ``wholes`` (origins x horizon).
     """
 
     means: FloatArray

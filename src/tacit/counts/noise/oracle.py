@@ -282,6 +282,6 @@ class OracleNoise(Noise):
         coins: TwoCoins,
         level: float,
     ) -> tuple[FloatArray, FloatArray]:
-        """Return limits of sums; ``supports`` are the (report, cell) pairs in each, of which q are supported by chance."""
+        """Return limits of sums, given the number of (report, cell) pairs in each."""
         heads = self._supports(values, supports)
         return count_limits(heads, flips, largest, p=float(coins.inside), q=float(coins.outside), level=level)
