@@ -27,11 +27,13 @@ CENTRAL = ("central flat", "continual tree")
 every_structure = pytest.mark.parametrize("name", FOUR)
 
 
+@pytest.mark.false_failure(1e-8)
 @every_structure
-def test_a_range_is_answered_within_a_few_standard_errors(name):
-    series = FOUR[name](1.0, DATES, COUNTS, seed=3)
-    answer = series.answer((DATES[10], DATES[40]))
-    assert abs(answer.value - sum(COUNTS[10:41])) < 5 * answer.standard_error  # fails once in a million
+def test_a_range_is_answered_within_its_interval(name, seed):
+    series = FOUR[name](1.0, DATES, COUNTS, seed=seed)
+    answer = series.answer((DATES[10], DATES[40]), level=1 - 1e-9)
+    assert answer.lower <= sum(COUNTS[10:41]) <= answer.upper
+    assert series.answer((DATES[10], DATES[40])).standard_error < sum(COUNTS[10:41]) / 3  # it says something
     assert answer.is_simulation
     assert series.plan.epsilon == 1.0
 
@@ -52,14 +54,14 @@ def test_the_same_question_twice_has_the_same_answer_and_ranges_add_up(name):
     assert series.answer((DATES[3], DATES[20])).value == left
 
 
+@pytest.mark.false_failure(1e-8)
 @every_structure
 @pytest.mark.parametrize("gap", [1, 5])
-def test_missing_dates_are_days_without_events(name, gap):
+def test_missing_dates_are_days_without_events(name, gap, seed):
     kept = [n for n in range(N) if not 20 <= n < 20 + gap]
-    series = FOUR[name](1.0, [DATES[n] for n in kept], [COUNTS[n] for n in kept], seed=3)
+    series = FOUR[name](1.0, [DATES[n] for n in kept], [COUNTS[n] for n in kept], seed=seed)
     assert series.estimate.values.shape == (N, 1)
-    answer = series.answer((DATES[20], DATES[19 + gap]))
-    assert answer.lower <= 0.5 * answer.standard_error  # 0 is not ruled out, but by chance in a thousand or less
+    assert series.answer((DATES[20], DATES[19 + gap]), level=1 - 1e-9).lower == 0
 
 
 @every_structure

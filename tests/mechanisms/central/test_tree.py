@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import partial
 from itertools import product
 
 import numpy as np
 import pytest
 
 from small_worlds import days_and_places
-from statistical import assert_variance
+from statistical import Recorded, assert_as_recorded, assert_variance
 from tacit.counts.node_distributions import DiscreteGaussian, DiscreteLaplace
 from tacit.counts.tally import ExactTally
 from tacit.domain import Domain, Gazetteer, Hierarchy, KindAxis, PlaceAxis, TimeAxis
@@ -146,14 +147,31 @@ def test_the_error_of_a_sum_is_what_the_noise_says(seed):
     )  # beyond lies less than 1e-11 of a normal distribution
 
 
-def test_intervals_of_every_mechanism_cover():
-    # 95 % of 1,000 cells and more: 5 standard deviations of the share are below 4 points
-    for name in CENTRAL_MECHANISMS:
-        domain = doubs("town", "2017-12-20", mechanism=name)
-        counts = np.random.default_rng(4).poisson(50, domain.shape)
-        estimate = released(central_plan_for(domain, epsilon=0.5, mechanism=name), counts)
-        lower, upper = estimate.noise.intervals(estimate.values, 0.95)
-        assert ((lower <= counts) & (counts <= upper)).mean() > 0.94, name
+def coverage(name: str, seed: int) -> dict[str, float]:
+    """How many of 11,000 cells and more lie in their 95 % intervals; of trees over time there are two years of days."""
+    of_days = name in ("tree", "calendar tree")
+    domain = doubs("region", "2019-12-31") if of_days else doubs("town", "2017-12-20", mechanism=name)
+    counts = np.random.default_rng(seed).poisson(50, domain.shape)
+    estimate = released(central_plan_for(domain, epsilon=0.5, mechanism=name), counts, seed=seed)
+    lower, upper = estimate.noise.intervals(estimate.values, 0.95)
+    return {"covered": float(((lower <= counts) & (counts <= upper)).mean())}
+
+
+COVERAGE: dict[str, Recorded] = {
+    "flat": {"covered": (0.9625, 0.0021)},
+    "tree": {"covered": (0.9506, 0.0021)},
+    "calendar tree": {"covered": (0.9503, 0.0021)},
+    "place tree": {"covered": (0.9502, 0.0024)},
+    "tables": {"covered": (0.9518, 0.0016)},
+}
+
+
+@pytest.mark.false_failure(5e-7)
+@pytest.mark.parametrize("name", CENTRAL_MECHANISMS)
+def test_intervals_of_every_mechanism_cover(name, seed):
+    """Limits are whole numbers, so that they may cover a little more than they say."""
+    assert_as_recorded(partial(coverage, name), COVERAGE[name], seed)
+    assert 0.945 < COVERAGE[name]["covered"][0] < 0.965
 
 
 def test_a_single_day_and_a_single_place_can_be_released():
