@@ -28,7 +28,7 @@ from tacit.postprocess.clipping import cells_of_rows, rows_with_totals
 
 LIKELY_UNDER_NORMAL_NOISE: Final = stored("maximum likelihood of the supports, their noise taken for normal")
 LIKELY_TABLES: Final = stored("maximum likelihood of the tables, their noise taken for normal")
-MOST_CELLS: Final = 128  # as in likelihood_steps: every bin solves systems of as many equations
+MOST_CELLS: Final = 128  # as in likelihood: every bin solves systems of as many equations
 _NUMBERS_AT_ONCE: Final = 1 << 22  # 32 MiB of matrices; doubled, twice the memory
 _SLACK: Final = 1e-9  # relative: gains below a float's last digits are none
 
