@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from tacit._base.arrays import BoolArray, FloatArray, IntArray
-from tacit._base.fields import numbers, pack_array, truth
+from tacit._base.fields import numbers, pack_array, packed, truth, unpacked
 from tacit._base.validation import check_share
 from tacit.counts.exact_intervals import normal_quantile
 from tacit.counts.noise.model import LinearMap, Noise
@@ -78,9 +78,9 @@ class PosteriorNoise(Noise):
     def shape(self) -> tuple[int, int]: ...
 
     @property
-    @abstractmethod
     def totals(self) -> FloatArray | None:
         """The public totals that counts add up to, for each time; None where there are none."""
+        return None
 
     @abstractmethod
     def moments(self, weights: FloatArray) -> Moments:
@@ -139,10 +139,6 @@ class PosteriorNoise(Noise):
     def intervals(self, values: FloatArray, level: float) -> tuple[FloatArray, FloatArray]:
         return self.sum_intervals(values, self._cells, level)
 
-    def limits(self, values: FloatArray, level: float) -> tuple[FloatArray, FloatArray]:
-        """Return limits for every cell, not yet cut to what counts can be."""
-        return self.sum_limits(values, self._cells, level)
-
     def coarsen(self, grouping: Grouping) -> Noise:
         return LinearMap(self, grouping)
 
@@ -151,26 +147,29 @@ class PosteriorNoise(Noise):
             "kind": "posterior",
             "moments": self._browser_moments(),
             "n_columns": self.shape[1],
-            "offsets": None if self.offsets is None else pack_array(self.offsets),
+            "offsets": packed(self.offsets),
             "level": level,
             "normal": normal_quantile(level),
             "chance_ratios": SETTINGS.chance_ratios,
             "quantiles": settings_of_limits(level),
         }
 
-    @abstractmethod
     def _browser_moments(self) -> dict[str, Any]:
-        """Return plain data from which a script finds the moments of a box."""
+        """Return plain data from which a script finds the moments of a box: a file's, by the file's own names."""
+        return self.to_dict() | {"offsets": None}
 
     def sum_errors(self, grouping: Grouping) -> FloatArray:
         return np.sqrt(self._sum_moments(grouping).variances)
 
     def sum_intervals(self, values: FloatArray, grouping: Grouping, level: float) -> tuple[FloatArray, FloatArray]:
-        return within(*self.sum_limits(values, grouping, level), self.largest_sums(grouping))
+        return within(*self.limits(values, level, grouping), self.largest_sums(grouping))
 
-    def sum_limits(self, values: FloatArray, grouping: Grouping, level: float) -> tuple[FloatArray, FloatArray]:
-        """Return limits for sums of cells, not yet cut to what counts can be."""
+    def limits(
+        self, values: FloatArray, level: float, grouping: Grouping | None = None
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return limits for sums of cells, or every cell, not yet cut to what counts can be."""
         check_share(level=level)
+        grouping = grouping or self._cells
         centre = values if self.offsets is None else values - grouping.sums(self.offsets)
         return self._sum_moments(grouping).limits(centre, level)
 
@@ -228,20 +227,18 @@ class FilteredNoise(PosteriorNoise):
 
     def to_dict(self) -> dict[str, Any]:
         arrays = {key: pack_array(getattr(self, name)) for key, name in _FILTERED_KEYS.items()}
-        offsets = None if self.offsets is None else pack_array(self.offsets)
-        return {"kind": "filtered"} | arrays | {"is_shared": self.is_shared, "offsets": offsets}
+        return {"kind": "filtered"} | arrays | {"is_shared": self.is_shared, "offsets": packed(self.offsets)}
 
     def _browser_moments(self) -> dict[str, Any]:
-        return self.to_dict() | {"offsets": None, "weights": [pack_array(part) for part in self.weights]}
+        return super()._browser_moments() | {"weights": [pack_array(part) for part in self.weights]}
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> FilteredNoise:
         arrays = {name: numbers(content, key) for key, name in _FILTERED_KEYS.items()}
-        n_times, n_places = shape = arrays["gains"].shape
+        n_times, _ = shape = arrays["gains"].shape
         if any(part.shape != ((n_times,) if name == "exposures" else shape) for name, part in arrays.items()):
             raise ValueError("shapes")
-        offsets = None if content["offsets"] is None else numbers(content, "offsets", shape=(n_times, n_places))
-        return cls(**arrays, is_shared=truth(content, "is_shared"), offsets=offsets)
+        return cls(**arrays, is_shared=truth(content, "is_shared"), offsets=unpacked(content, "offsets", shape))
 
     def moments(self, weights: FloatArray) -> Moments:
         variances, of_counts, third = self._of_times(weights)
@@ -283,10 +280,6 @@ class StrataNoise(PosteriorNoise):
         return self.parts[0].shape[0], sum(len(columns) for columns in self.columns)
 
     @property
-    def totals(self) -> None:
-        return None
-
-    @property
     def _pairs(self) -> Iterator[tuple[SmoothedNoise | FilteredNoise, IntArray]]:
         return zip(self.parts, self.columns, strict=True)
 
@@ -318,8 +311,8 @@ class StrataNoise(PosteriorNoise):
         return {"kind": "strata", "parts": [part._browser_moments() for part in self.parts], "columns": columns}
 
     def to_dict(self) -> dict[str, Any]:
-        offsets = None if self.offsets is None else pack_array(self.offsets)
-        return self._browser_moments() | {"parts": [part.to_dict() for part in self.parts], "offsets": offsets}
+        parts = [part.to_dict() for part in self.parts]
+        return self._browser_moments() | {"parts": parts, "offsets": packed(self.offsets)}
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any], read: Callable[[Mapping[str, Any]], Noise]) -> StrataNoise:
@@ -333,8 +326,7 @@ class StrataNoise(PosteriorNoise):
             raise ValueError("strata")
         if any(part.shape != (found.shape[0], len(some)) for part, some in found._pairs):
             raise ValueError("shapes")
-        offsets = None if content["offsets"] is None else numbers(content, "offsets", shape=found.shape)
-        return replace(found, offsets=offsets)
+        return replace(found, offsets=unpacked(content, "offsets", found.shape))
 
 
 def _with_common(strata: Sequence[tuple[Moments, list[FloatArray]]]) -> Moments:

@@ -21,7 +21,7 @@ from typing import Any, Final
 import numpy as np
 
 from tacit._base.arrays import BoolArray, FloatArray, IntArray
-from tacit._base.fields import number, numbers, pack_array
+from tacit._base.fields import number, numbers, packed, unpacked
 from tacit._base.kernels import compiled_kernels
 from tacit.counts.noise.tree import TreeNoise
 from tacit.errors import SettingError
@@ -309,8 +309,8 @@ class StateSpace:
         return ends, variances
 
     def to_dict(self) -> dict[str, Any]:
-        content: dict[str, Any] = {key: packed(getattr(self, name)) for key, name in _KEYS.items()}
-        content |= {"memory": self.phi, "excess": packed(self.excess)}
+        content: dict[str, Any] = {key: packed(getattr(self, name), is_short=True) for key, name in _KEYS.items()}
+        content |= {"memory": self.phi, "excess": packed(self.excess, is_short=True)}
         return content if self.tree is None else content | {"tree": self.tree.to_dict()}
 
     @classmethod
@@ -337,16 +337,3 @@ def rounded(values: FloatArray) -> FloatArray:
     """
     mantissas, exponents = np.frexp(values)
     return np.asarray(np.ldexp(np.rint(mantissas * _DIGITS) / _DIGITS, exponents), np.float64)
-
-
-def packed(array: FloatArray | None) -> dict[str, Any] | None:
-    """Return an array as plain data, with half the digits where that loses nothing."""
-    if array is None:
-        return None
-    short = array.astype(np.float32)
-    return pack_array(short if np.array_equal(short, array) else array)
-
-
-def unpacked(content: Mapping[str, Any], name: str, shape: tuple[int, ...] | None = None) -> FloatArray | None:
-    """Return the array again, of a shape if one is given; None where there is none."""
-    return None if content[name] is None else numbers(content, name, shape=shape)
