@@ -43,10 +43,9 @@ class Constant:
 
     def predict_from(self, series, origins, horizon=1):
         self.seen.append(("predict", len(series), tuple(origins)))
-        shape = (len(origins), horizon)
-        means = np.full((*shape, len(series.columns)), self.value)
-        totals = np.full(shape, self.value * len(series.columns))
-        return Forecasts(origins, CountDistribution(means, means), CountDistribution(totals, totals))
+        n_columns = len(series.columns)
+        means = np.full((len(origins), horizon, n_columns + 1), self.value * np.append(np.ones(n_columns), n_columns))
+        return Forecasts(origins, CountDistribution(means, means))
 
 
 def test_origins_lie_a_horizon_apart_and_end_with_the_series():

@@ -128,12 +128,10 @@ class ResidualForecaster(Forecaster):
     _overdispersion: Overdispersion
 
     def _forecasts(self, series: Series, origins: IntArray, horizon: int) -> Forecasts:
-        found = self._overdispersion.counts(*self._ahead(series, origins, horizon))
-        return Forecasts(origins, found[:, :, :-1], found[:, :, -1])
+        return Forecasts(origins, self._overdispersion.counts(*self._ahead(series, origins, horizon)))
 
-    def _sums(self, series: Series, made: Forecasts) -> tuple[CountDistribution, CountDistribution]:
-        found = self._overdispersion.sums(*self._ahead(series, made.origins, made.totals.means.shape[1]))
-        return found[0, :-1], found[0, -1:]
+    def _sums(self, series: Series, made: Forecasts) -> CountDistribution:
+        return self._overdispersion.sums(*self._ahead(series, made.origins, made.each.means.shape[1]))[0]
 
     def _ahead(self, series: Series, origins: IntArray, horizon: int) -> tuple[Expected, FloatArray, IntArray]:
         # what was learned settles the noise, too: shares of the whole series would look at what comes after an origin

@@ -181,23 +181,19 @@ class BoostingForecaster(Forecaster):
         told = self.told(series, int(origins.min()), int(origins.max()))
         leads, factors = np.arange(1, horizon + 1), []
         for some in told.blocks(origins, horizon):
-            base = np.concatenate([made.counts.means[some], made.totals.means[some, :, None]], axis=2)
-            base = np.maximum(base, np.finfo(np.float32).tiny)
+            base = np.maximum(made.each.means[some], np.finfo(np.float32).tiny)
             rows = told.features(origins[some], leads, base)[:, self._columns]
             means = _corrected(self._booster, rows, base.reshape(-1), self._n_trees).reshape(base.shape)
             # trees know the total better than its parts
             means[..., :-1] *= means[..., -1:] / means[..., :-1].sum(axis=2, keepdims=True)
             factors.append(means / base)
-        factor = np.concatenate(factors)
-        return Forecasts(origins, _scaled(made.counts, factor[..., :-1]), _scaled(made.totals, factor[..., -1]))
+        return Forecasts(origins, _scaled(made.each, np.concatenate(factors)))
 
-    def _sums(self, series: Series, made: Forecasts) -> tuple[CountDistribution, CountDistribution]:
-        base = self._base.predict(made.totals.means.shape[1])
-        sums, total = made.counts.means[0].sum(axis=0), made.totals.means.sum(axis=1)
-        return (
-            _scaled(base.sums, sums / np.maximum(base.sums.means, 1e-300)),
-            _scaled(base.total_sum, total / np.maximum(base.total_sum.means, 1e-300)),
-        )
+    def _sums(self, series: Series, made: Forecasts) -> CountDistribution:
+        base = self._base.predict(made.each.means.shape[1])
+        sums = CountDistribution.joined([base.sums, base.total_sum])
+        means = np.append(made.counts.means[0].sum(axis=0), made.totals.means[0].sum())
+        return _scaled(sums, means / np.maximum(sums.means, 1e-300))
 
     def _notes(self, series: Series, horizon: int) -> tuple[str, ...]:
         own = () if self._covariates is None else self._covariates.notes

@@ -45,12 +45,19 @@ _FEWEST_BINS: Final = 60  # of which the busiest twentieth is three
 class Forecasts:
     """Forecasts made at several origins: origin ``o`` knows the bins before ``o`` and speaks of bin ``o`` and on.
 
-    ``counts`` are distributions of origins x horizon x places, ``totals`` of origins x horizon: all places together.
+    ``each`` are distributions of origins x horizon x (places and, last, all together).
     """
 
     origins: IntArray
-    counts: CountDistribution
-    totals: CountDistribution
+    each: CountDistribution
+
+    @property
+    def counts(self) -> CountDistribution:
+        return self.each[..., :-1]
+
+    @property
+    def totals(self) -> CountDistribution:
+        return self.each[..., -1]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

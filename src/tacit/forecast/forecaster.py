@@ -37,7 +37,8 @@ class Forecaster(ABC):
     that a search may set them one by one.
 
     A forecaster says how it learns (:meth:`_learn`), what it expects at origins (:meth:`_forecasts`) and over a whole
-    horizon (:meth:`_sums`), what a reader must know (:meth:`_notes`), and what of it is ``kept`` in a file.
+    horizon (:meth:`_sums`: of places and, last, of all together), what a reader must know (:meth:`_notes`), and what of
+    it is ``kept`` in a file.
     """
 
     name: str
@@ -75,11 +76,13 @@ class Forecaster(ABC):
         check_at_least(1, horizon=horizon)
         series = self._fitted()
         found = self._forecasts(series, np.array([len(series)]), horizon)
+        sums = self._sums(series, found)
         return Forecast(
             coming(series.domain, horizon),
             found.counts[0],
             found.totals[0],
-            *self._sums(series, found),
+            sums[:-1],
+            sums[-1:],
             forecaster=self.name,
             origin=series.origin,
             is_simulation=series.is_simulation,
@@ -141,7 +144,7 @@ class Forecaster(ABC):
     def _forecasts(self, series: Series, origins: IntArray, horizon: int) -> Forecasts: ...
 
     @abstractmethod
-    def _sums(self, series: Series, made: Forecasts) -> tuple[CountDistribution, CountDistribution]: ...
+    def _sums(self, series: Series, made: Forecasts) -> CountDistribution: ...
 
     @abstractmethod
     def _notes(self, series: Series, horizon: int) -> tuple[str, ...]: ...

@@ -49,37 +49,39 @@ class Disaggregated:
     inflation: FloatArray
     of_places: float
 
-    def distributions(self) -> tuple[CountDistribution, CountDistribution]:
-        """Return those of the counts of places (origins x horizon x places), and of totals (origins x horizon)."""
+    def distributions(self) -> CountDistribution:
+        """Return those of the counts of places and, last, of totals: origins x horizon x (places and all)."""
         variances = self.total.variances()
         means = np.exp(self.total.means() + variances / 2)
         relative = self.inflation * (self.overdispersion + np.expm1(variances))
         totals = CountDistribution(means, means + relative * np.square(means))
         if self.shares is None:
-            return totals[..., None], totals
+            return CountDistribution.joined([totals[..., None], totals[..., None]], axis=-1)
         share = self.shares.means
         counts = means[..., None] * share
         relative_to_total = (
             relative[..., None] * np.square(share) + self.shares.variances + self.of_places * share * (1 - share)
         )
-        return CountDistribution(counts, counts + np.square(means)[..., None] * relative_to_total), totals
+        each = CountDistribution(counts, counts + np.square(means)[..., None] * relative_to_total)
+        return CountDistribution.joined([each, totals[..., None]], axis=-1)
 
-    def sum_distributions(self) -> tuple[CountDistribution, CountDistribution]:
-        """Return those of sums over the horizon at a single origin: of places, and of all."""
-        counts, totals = self.distributions()
-        expected, largest = totals.means, float(self.inflation.max())
+    def sum_distributions(self) -> CountDistribution:
+        """Return those of sums over the horizon at a single origin: of places and, last, of all."""
+        means, largest = self.distributions().means, float(self.inflation.max())
+        expected = np.ascontiguousarray(means[..., -1])
         alone = expected + largest * self.overdispersion * np.square(expected)
         all_together = largest * self.total.sum_variances(expected)
         total = CountDistribution(expected.sum(axis=1), alone.sum(axis=1) + all_together)
         if self.shares is None:
-            return total, total
-        share, of_places = self.shares.means[0], counts.means[0].T
-        chance = counts.means[0] + np.square(expected[0])[:, None] * (
+            return CountDistribution.joined([total, total])
+        share, of_places = self.shares.means[0], means[0, :, :-1].T
+        chance = of_places.T + np.square(expected[0])[:, None] * (
             largest * self.overdispersion * np.square(share) + self.of_places * share * (1 - share)
         )
         of_total = largest * self.total.sum_variances(np.ascontiguousarray(of_places))
         of_share = self.shares.sum_variances(expected)[0]
-        return CountDistribution(of_places.sum(axis=1), chance.sum(axis=0) + of_total + of_share), total
+        of_sums = CountDistribution(of_places.sum(axis=1), chance.sum(axis=0) + of_total + of_share)
+        return CountDistribution.joined([of_sums, total])
 
 
 _Filtered = tuple[Series, FilteredRates, Weights | None]
@@ -132,13 +134,11 @@ class ShareForecaster(Forecaster):
         order = np.argsort(origins, kind="stable")
         at_once = max(_MOST_STATES // len(series.columns), 1)
         blocks = np.array_split(origins[order], -(-len(origins) // at_once))
-        pairs = [self._ahead(series, block, horizon).distributions() for block in blocks]
-        back = np.argsort(order, kind="stable")
-        counts, totals = (CountDistribution.joined(parts)[back] for parts in zip(*pairs, strict=True))
-        return Forecasts(origins, counts, totals)
+        parts = [self._ahead(series, block, horizon).distributions() for block in blocks]
+        return Forecasts(origins, CountDistribution.joined(parts)[np.argsort(order, kind="stable")])
 
-    def _sums(self, series: Series, made: Forecasts) -> tuple[CountDistribution, CountDistribution]:
-        return self._ahead(series, made.origins, made.totals.means.shape[1]).sum_distributions()
+    def _sums(self, series: Series, made: Forecasts) -> CountDistribution:
+        return self._ahead(series, made.origins, made.each.means.shape[1]).sum_distributions()
 
     def _filtered(self, series: Series, origins: IntArray) -> _Filtered:
         """Return what is known at origins (ascending) of a series; at the end of the forecaster's own it is kept."""

@@ -144,10 +144,9 @@ class Told:
         history = self.history
         made = self.base.predict_from(history.series, origins, int(leads.max()))
         base = _with_all(made.counts.means[:, leads - 1])
-        variances = np.concatenate([made.counts.variances, made.totals.variances[..., None]], axis=2)[:, leads - 1]
         targets = np.broadcast_to((origins[:, None] + leads[None, :] - 1)[:, :, None], base.shape)
         columns = np.broadcast_to(np.arange(base.shape[2]), base.shape)
-        weights = base / (np.maximum(variances, base) + history.variances[targets, columns])
+        weights = base / (np.maximum(made.each.variances[:, leads - 1], base) + history.variances[targets, columns])
         return Cases(
             self.features(origins, leads, base),
             history.values[targets, columns].reshape(-1),
