@@ -25,6 +25,7 @@ from tacit.events.columns import codes_of, is_text, read_number, text_of
 from tacit.events.dates import BLANK, GOOD, UNDECIDED, DateForm, DateOrder, ReadDates, parse_date_format, read_dates
 from tacit.events.interpret import bins_and_clock
 from tacit.events.mapping import ReadOptions, find_column
+from tacit.events.passes import Reading
 from tacit.events.proposal import recognized
 from tacit.events.sources import Source, open_source
 from tacit.statespace.covariates import SECONDS_A_DAY, Covariates, bins_per_day
@@ -105,14 +106,11 @@ def _load(opened: Source, positions: Sequence[int]) -> tuple[list[Any], IntArray
     pa = require("pyarrow", extra="events")
     parts: list[tuple[Any, ...]] = []
     numbers: list[IntArray] = []
-    passed, n_bytes = opened.first_row, 0
-    for piece in opened.pieces(positions):
-        table = piece.load()
-        if table.damage is not None:
-            raise UnreadableFile(f"{opened.name}, row {passed + table.n_records}: {table.damage}.")
+    n_bytes = 0
+    for first, table in Reading(opened, positions, lambda table: table).run():
         for reason, bad in table.set_aside().items():
             if len(bad):
-                raise DataError(f"{opened.name}, row {passed + int(bad[0])}: the row has {reason.value}. Correct it.")
+                raise DataError(f"{opened.name}, row {first + int(bad[0])}: the row has {reason.value}. Correct it.")
         n_bytes += sum(column.nbytes for column in table.columns) + table.records().nbytes
         if n_bytes > LARGEST_EXPANDED:
             raise UnreadableFile(
@@ -120,8 +118,7 @@ def _load(opened: Source, positions: Sequence[int]) -> tuple[list[Any], IntArray
                 "more. Leave rows or columns out."
             )
         parts.append(table.columns)
-        numbers.append(passed + table.records())
-        passed += table.n_records
+        numbers.append(first + table.records())
     if not sum(len(part) for part in numbers):
         raise DataError(f"{opened.name} has no rows below its column names. Give a table with a row for each day.")
     # blocks of a table may differ in how they hold the same kind of column

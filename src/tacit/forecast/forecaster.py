@@ -173,23 +173,9 @@ def coming(domain: Domain, horizon: int) -> Domain:
 
 def gap_notes(n_bins: int, step: str) -> tuple[str, ...]:
     """Return what to say of a series whose last bins were not counted."""
-    if n_bins == 0:
-        return ()
     if n_bins > 1:
-        return (
-            stored(
-                "the last %(steps)s were not counted, or not in full: the forecast looks further ahead, and its "
-                "intervals are wider",
-                steps=bins_in_words(n_bins, step),
-            ),
-        )
-    return (
-        stored(
-            "the last %(step)s was not counted, or not in full: the forecast looks further ahead, and its intervals "
-            "are wider",
-            step=_BINS.get(step, _OTHER_BINS)[0],
-        ),
-    )
+        return (_GAP[1](steps=bins_in_words(n_bins, step)),)
+    return (_GAP[0](step=_BINS.get(step, _OTHER_BINS)[0]),) if n_bins else ()
 
 
 def bins_in_words(n_bins: int, step: str) -> str:
@@ -201,6 +187,18 @@ def bins_in_words(n_bins: int, step: str) -> str:
     return _BINS.get(step, _OTHER_BINS)[1](n=n_bins)
 
 
+_GAP: Final = (
+    partial(
+        stored,
+        "the last %(step)s was not counted, or not in full: the forecast looks further ahead, and its intervals are "
+        "wider",
+    ),
+    partial(
+        stored,
+        "the last %(steps)s were not counted, or not in full: the forecast looks further ahead, and its intervals are "
+        "wider",
+    ),
+)
 _BINS: Final = {
     "hour": (stored("hour"), partial(stored, "%(n)s hours")),
     "day": (stored("day"), partial(stored, "%(n)s days")),

@@ -34,6 +34,12 @@ from tacit.statespace.shares import ShareModel, Shares, Weights
 from tacit.statespace.totals import FilteredRates, TotalModel
 
 _MOST_STATES: Final = 1 << 17  # of places at origins, filtered together: 200 MB of covariances
+_NOTES: Final = (
+    partial(stored, "%(steps)s are little to learn from: how much they vary is what is usual elsewhere"),
+    partial(stored, "%(steps)s without any event were taken for a gap: the level around says so"),
+    partial(stored, "%(steps)s are missing and were left out"),
+)
+_UNKNOWN: Final = partial(stored, "%(name)s is unknown for %(n)s of %(steps)s ahead, and taken as usual there")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -184,32 +190,11 @@ class ShareForecaster(Forecaster):
         end = np.array([len(series)])
         notes = list(gap_notes(int(self._filtered(series, end)[0].since_counted(end)[0]), step))
         n_counted = len(series) - n_missing - self._n_gaps
-        if n_counted < SETTINGS.totals.fewest_bins:
-            notes.append(
-                stored(
-                    "%(steps)s are little to learn from: how much they vary is what is usual elsewhere",
-                    steps=bins_in_words(n_counted, step),
-                )
-            )
-        if self._n_gaps:
-            notes.append(
-                stored(
-                    "%(steps)s without any event were taken for a gap: the level around says so",
-                    steps=bins_in_words(self._n_gaps, step),
-                )
-            )
-        if n_missing:
-            notes.append(stored("%(steps)s are missing and were left out", steps=bins_in_words(n_missing, step)))
+        numbers = n_counted if n_counted < SETTINGS.totals.fewest_bins else 0, self._n_gaps, n_missing
+        notes += [note(steps=bins_in_words(n, step)) for n, note in zip(numbers, _NOTES, strict=True) if n]
         if self._covariates is not None:
             notes += self._covariates.notes
             for name, column in self._covariates.rows(len(series), len(series) + horizon).items():
                 if n_unknown := int(np.isnan(column).any(axis=tuple(range(1, column.ndim))).sum()):
-                    notes.append(
-                        stored(
-                            "%(name)s is unknown for %(n)s of %(steps)s ahead, and taken as usual there",
-                            name=name,
-                            n=n_unknown,
-                            steps=bins_in_words(horizon, step),
-                        )
-                    )
+                    notes.append(_UNKNOWN(name=name, n=n_unknown, steps=bins_in_words(horizon, step)))
         return tuple(notes)
