@@ -198,11 +198,11 @@ class Covariates:
 
     def check_starts_with(self, domain: Domain) -> None:
         """Refuse a series that starts elsewhere, or has other places."""
-        ours, theirs = ((axis.start, axis.step, axis.zone) for axis in (self.time, domain.time))
+        ours, theirs = (f"{axis.step}s from {axis.start} in {axis.zone}" for axis in (self.time, domain.time))
         if ours != theirs:
             raise SettingError(
-                f"covariates must have the time axis of the series, {theirs[1]}s from {theirs[0]} in {theirs[2]}; got "
-                f"{ours[1]}s from {ours[0]} in {ours[2]}. Make them for the axis of the series."
+                f"covariates must have the time axis of the series, {theirs}; got {ours}. "
+                "Make them for the axis of the series."
             )
         for name, column in self.columns.items():
             if column.ndim == 2 and column.shape[1] != domain.place.n_cells:
@@ -215,7 +215,7 @@ class Covariates:
         """Return all columns together; the axis reaches as far as the longest of them."""
         columns, notes, longest = dict(self.columns), self.notes, self.time
         for other in others:
-            if (other.time.start, other.time.step, other.time.zone) != (longest.start, longest.step, longest.zone):
+            if other.time.without_end() != longest.without_end():
                 raise SettingError("covariates must have the same time axis to be joined. Make them for one series.")
             twice = [name for name in other.columns if name in columns]
             if twice:

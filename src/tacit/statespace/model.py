@@ -76,10 +76,6 @@ class Model:
             self, observations=known, calendar=calendar, excess=excess, shares=shares[:n_times], shift_variance=shifts
         )
 
-    def given_sum(self, places: IntArray) -> Model:
-        """Return the model of some places once the sum of all is known."""
-        return replace(self, fitted_places=places)
-
     @cached_property
     def observed(self) -> FloatArray:
         """Return observed shares less the prior means of their levels; 0 where there is no exposure."""
@@ -191,7 +187,7 @@ def fit_hyperparameters(
     most = max(SETTINGS.fitted_places // len(of_kind), 1)
     ranked = (columns[np.argsort(-sizes[columns], kind="stable")] for columns in of_kind)
     chosen = [some[np.linspace(0, len(some) - 1, min(len(some), most)).astype(np.int64)] for some in ranked]
-    given_sum = model.given_sum(np.sort(np.concatenate(chosen)))
+    given_sum = replace(model, fitted_places=np.sort(np.concatenate(chosen)))
     centre, sd = prior.logs(), np.array(astuple(SETTINGS.prior_sd))
 
     def loss(logs: FloatArray) -> float:
@@ -264,7 +260,7 @@ def level_shifts(model: Model, hyperparameters: Hyperparameters) -> FloatArray:
     is_observed = model.observations.observed & (model.observations.exposures > 0)[:, None]
     n_after = np.cumsum(np.broadcast_to(is_observed, found.shape)[::-1], axis=0)[::-1]
     for _ in range(SETTINGS.most_shifts):
-        part = replace(model, shift_variance=found).given_sum(places)
+        part = replace(model, shift_variance=found, fitted_places=places)
         scores, informations = part.state_space(hyperparameters).level_scores(part.observed)
         variances = np.square(model.long_run.shares[places]) * np.array(SETTINGS.shift_variances)[:, None, None]
         wider = 1 + variances * informations

@@ -140,9 +140,8 @@ class StateSpace:
 
     def smoothed_variances(self) -> FloatArray:
         """Return the posterior variances of shares (times x places), or of counts where sums were observed."""
-        n_times, n_places = self.shape
-        times = np.arange(n_times)
-        return self.covariances(np.ones((1, n_times, n_places)), times, n_times)[:, :, 0, 0].T
+        n_times = self.shape[0]
+        return self.covariances(np.ones((1, *self.shape)), np.arange(n_times), n_times)[:, :, 0, 0].T
 
     def filter(self, shares: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return means and variances of shares given what was observed up to each time (times x places)."""
@@ -236,13 +235,11 @@ class StateSpace:
         the regressors do: with innovations u of variances F, :math:`\operatorname{Var}(w^\top c \mid y) = w^\top q -
         \sum u^2 / F`. So one pass forward is enough, and it needs no compiled kernel.
         """
-        exposures, noise_variance, process_variance = (part.T for part in self.scaled)
+        exposures, _, process_variance = (part.T for part in self.scaled)
         exposed = exposures[:, None] * weights
         covariances = exposures[:, None] * (self._prior_covariances(exposed) + process_variance * exposed)
         of_terms = np.broadcast_to(self.regressors[:, :, None], (*self.regressors.shape, self.shape[1]))
-        observed = np.concatenate([of_terms, covariances[:, None]], axis=1)
-        known = observed, exposures, noise_variance, process_variance, self.state_variances.T
-        innovations, precisions = filter_together(*known, self.phi, self.shifts.T, *self.sums)
+        innovations, precisions = filter_together(self, np.concatenate([of_terms, covariances[:, None]], axis=1))
         products = np.einsum("rcp,rp,rdp->pcd", innovations, precisions, innovations, optimize=True)
         variances = (weights * covariances).sum(axis=0) - products[:, -1, -1]
         return variances, exposed.T @ self.regressors - products[:, -1, :-1], products
