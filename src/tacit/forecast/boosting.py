@@ -33,7 +33,7 @@ from tacit.domain import Domain
 from tacit.errors import SettingError
 from tacit.forecast.baselines import Expected, ResidualForecaster, learn_overdispersion
 from tacit.forecast.forecast import Forecasts
-from tacit.forecast.forecaster import Forecaster, Kept, floats, forecaster_from_dict, forecaster_named
+from tacit.forecast.forecaster import Forecaster, Kept, forecaster_from_dict, forecaster_named
 from tacit.forecast.past import History
 from tacit.forecast.tree_cases import LEADS, Cases, Told, feature_groups, fewest_losses, means_of, ranks
 from tacit.statespace.covariates import Covariates, calendar_columns, season_length
@@ -65,8 +65,8 @@ class BoostingForecaster(Forecaster):
     name = "boosting"
     kept: ClassVar[Kept] = {
         "base": forecaster_from_dict,
-        "ranks": lambda ranks: np.asarray(ranks, np.int64),
-        "names": tuple,
+        "ranks": IntArray,
+        "names": tuple[str, ...],
         "columns": lambda columns: [int(column) for column in columns],
         "n_trees": int,
         "booster": _trees,
@@ -215,7 +215,11 @@ class PaperForecaster(ResidualForecaster):
     """
 
     name = "paper's XGBoost"
-    kept: ClassVar[Kept] = {**ResidualForecaster.kept, "ratio": floats, "boosters": lambda raw: list(map(_trees, raw))}
+    kept: ClassVar[Kept] = {
+        **ResidualForecaster.kept,
+        "ratio": FloatArray,
+        "boosters": lambda raw: list(map(_trees, raw)),
+    }
 
     max_depth: int = 3
     learning_rate: float = 0.1

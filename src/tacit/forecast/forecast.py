@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -95,20 +95,13 @@ class Forecast:
             return [(ALL, "", self)]
         found = [(ALL, "", self.coarsen(kind=ALL))]
         for level in (*axis.groups, axis.level):
-            of_level = self.coarsen(kind=level)
-            in_all = self.coarsen(place=ALL, kind=level)
+            of_level, in_all = self.coarsen(kind=level), self.coarsen(place=ALL, kind=level)
             assert of_level.domain.kind is not None
             for number, name in enumerate(of_level.domain.kind.cells):
                 some = slice(number, None, of_level.domain.n_kinds)
-                of_kind = replace(
-                    self,
-                    domain=replace(self.domain, kind=None),
-                    counts=of_level.counts[:, some],
-                    totals=in_all.counts[:, number],
-                    sums=of_level.sums[some],
-                    total_sum=in_all.sums[[number]],
-                )
-                found.append((level, name, of_kind))
+                parts: dict[str, Any] = {"counts": of_level.counts[:, some], "totals": in_all.counts[:, number]}
+                parts |= {"sums": of_level.sums[some], "total_sum": in_all.sums[[number]]}
+                found.append((level, name, replace(self, domain=replace(self.domain, kind=None), **parts)))
         return found
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
@@ -13,8 +13,8 @@ from typing import Any, ClassVar, Final, Self
 
 import numpy as np
 
-from tacit._base.arrays import FloatArray, IntArray
-from tacit._base.fields import plain
+from tacit._base.arrays import IntArray
+from tacit._base.fields import from_plain, plain
 from tacit._base.languages import message, stored
 from tacit._base.validation import check_at_least
 from tacit.counts.count_distribution import CountDistribution
@@ -24,8 +24,8 @@ from tacit.errors import PlanMismatch, SettingError
 from tacit.forecast.forecast import Forecast, Forecasts
 from tacit.statespace.covariates import Covariates
 
-Kept = Mapping[str, Callable[[Any], Any]]
-"""What was learned, by the names of attributes without their underscore, and how each is read back from a file."""
+Kept = Mapping[str, Any]
+"""What was learned, by the names of attributes without their underscore: types for :func:`from_plain`, or readers."""
 
 
 class Forecaster(ABC):
@@ -128,8 +128,8 @@ class Forecaster(ABC):
         """Return this forecaster with what another of its kind had learned."""
         self._series = Series.from_dict(learned["series"])
         axis = partial(Covariates.from_dict, time=self._series.domain.time)
-        for name, read in dict[str, Callable[[Any], Any]](covariates=axis, **self.kept).items():
-            setattr(self, f"_{name}", None if learned[name] is None else read(learned[name]))
+        for name, kind in {"covariates": axis, **self.kept}.items():
+            setattr(self, f"_{name}", None if learned[name] is None else from_plain(kind, learned[name]))
         return self
 
     def _fitted(self) -> Series:
@@ -157,11 +157,6 @@ def _plain(part: Any) -> Any:
     if hasattr(part, "save_raw"):  # boosted trees
         return np.frombuffer(bytes(part.save_raw("ubj")), np.uint8)
     return part.to_dict() if hasattr(part, "to_dict") else plain(part)
-
-
-def floats(values: Any) -> FloatArray:
-    """Return an array of a file as floats."""
-    return np.asarray(values, np.float64)
 
 
 def coming(domain: Domain, horizon: int) -> Domain:

@@ -19,7 +19,6 @@ from typing import ClassVar, Final
 import numpy as np
 
 from tacit._base.arrays import FloatArray, IntArray
-from tacit._base.fields import from_plain
 from tacit._base.languages import stored
 from tacit.counts.count_distribution import CountDistribution
 from tacit.counts.series import Series
@@ -109,8 +108,8 @@ class ShareForecaster(Forecaster):
 
     name = "total x share"
     kept: ClassVar[Kept] = {
-        "totals": partial(from_plain, TotalModel),
-        "shares": partial(from_plain, ShareModel),
+        "totals": TotalModel,
+        "shares": ShareModel,
         "n_learned": int,
         "n_gaps": int,
     }

@@ -253,17 +253,5 @@ def _series(domain: Domain, values: FloatArray, errors: FloatArray, *, is_exact:
         if (counts < 0).any():
             raise DataError("counts without a variance are taken for exact, and some are below 0. Add their variance.")
         return Series.exact(domain, counts, missing=missing)
-    none = np.zeros((1, counts.shape[1]))
-    return Series(
-        domain,
-        Observations(
-            np.ones(len(counts)),
-            counts,
-            np.where(is_blank, 0.0, errors),
-            none,
-            is_shared=False,
-            cancels=False,
-            observed=~is_blank,
-            total_variance=np.where(is_blank, 0.0, errors).sum(axis=1),
-        ),
-    )
+    ones, noise, none = np.ones(len(counts)), np.where(is_blank, 0.0, errors), np.zeros((1, counts.shape[1]))
+    return Series(domain, Observations(ones, counts, noise, none, False, False, ~is_blank, noise.sum(axis=1)))
