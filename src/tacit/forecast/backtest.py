@@ -127,9 +127,9 @@ class Leaderboard:
 
     ``noise_share`` says how much of the spread of counts around forecasts is the known noise of the counts: the more,
     the less coverage says. ``is_mixed`` says that bins as far ahead are of different weekdays (or hours), so that
-    errors may be compared by how far ahead they are. ``is_laboratory`` says that the truth was looked at, ``has_kinds``
-    that forecasts are of places and kinds of events. ``made`` are the forecasts of every forecaster (places, and all
-    together), ``held`` what they were held against.
+    errors may be compared by how far ahead they are. ``is_laboratory`` says that the truth was looked at. ``made`` are
+    the forecasts of every forecaster (places, or places and kinds, and all together), ``held`` what they were held
+    against.
     """
 
     scores: tuple[Score, ...]
@@ -153,10 +153,6 @@ class Leaderboard:
     @property
     def is_mixed(self) -> bool:
         return bool((np.diff(self.origins) % season_length(self.domain.time.step)).any())
-
-    @property
-    def has_kinds(self) -> bool:
-        return self.domain.kind is not None
 
     @property
     def best(self) -> Score:
@@ -222,7 +218,7 @@ class Leaderboard:
         n_bins = len(self.origins) * self.horizon
         said = [
             f"{len(self.origins)} origins, {self.horizon} periods ahead each, {n_bins} forecasts of every place"
-            f"{' and kind' if self.has_kinds else ''}, from {self.first} to {self.last}."
+            f"{'' if self.domain.kind is None else ' and kind'}, from {self.first} to {self.last}."
         ]
         if self.is_laboratory:
             said.insert(0, f"{LABORATORY}: held against true counts.")

@@ -180,7 +180,10 @@ def zones_of_academy(academy: str) -> tuple[ZoneSpan, ...]:
     (ZoneSpan(zone='A', until=None),)
     """
     wanted = fold_name(academy)
-    before, since = _zone_of(wanted, _BEFORE), _zone_of(wanted, _SINCE)
+    before, since = (
+        next((zone for zone, names in table.items() if wanted in map(fold_name, names.split(", "))), None)
+        for table in (_BEFORE, _SINCE)
+    )
     if since is None:
         known = sorted(name for names in _SINCE.values() for name in names.split(", "))
         raise SettingError(
@@ -210,7 +213,3 @@ def parse_zones(text: str) -> tuple[ZoneSpan, ...]:
         "zones must be A, B or C in the order of time, each but the last with its last day, such as "
         f'"B until 2015-08-31, A"; got zones={text}.'
     )
-
-
-def _zone_of(wanted: str, table: dict[str, str]) -> str | None:
-    return next((zone for zone, names in table.items() if wanted in map(fold_name, names.split(", "))), None)
