@@ -13,9 +13,8 @@ from functools import partial
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
-from tacit._base.arrays import BoolArray, FloatArray, IntArray
+from tacit._base.arrays import BoolArray, FloatArray, IntArray, Times
 from tacit._base.extras import require
 from tacit._base.languages import stored
 from tacit._base.reading import LARGEST_EXPANDED, LARGEST_NUMBER
@@ -45,7 +44,7 @@ class _Rows:
 
     numbers: IntArray
     bins: IntArray
-    clock: NDArray[np.datetime64]
+    clock: Times
     places: IntArray | None
 
 
@@ -117,12 +116,11 @@ def _load(opened: Source, positions: Sequence[int]) -> tuple[list[Any], IntArray
     if not sum(len(part) for part in numbers):
         raise DataError(f"{opened.name} has no rows below its column names. Give a table with a row for each day.")
     # blocks of a table may differ in how they hold the same kind of column
-    columns = [pa.concat_arrays([_plain(array) for array in arrays]) for arrays in zip(*parts, strict=True)]
-    return columns, np.concatenate(numbers)
-
-
-def _plain(array: Any) -> Any:
-    return text_of(array).cast("large_string") if is_text(array.type) else array
+    plain = (
+        [text_of(one).cast("large_string") if is_text(one.type) else one for one in column]
+        for column in zip(*parts, strict=True)
+    )
+    return [pa.concat_arrays(arrays) for arrays in plain], np.concatenate(numbers)
 
 
 def _dates(column: Any, numbers: IntArray, name: str, source: str, options: ReadOptions) -> ReadDates:
