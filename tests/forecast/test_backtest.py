@@ -21,7 +21,6 @@ from tacit.forecast.backtest import (
     Mean,
     backtest,
     covered,
-    noise_variances,
     squared_errors,
 )
 from tacit.forecast.baselines import SeasonalNaive, WeekdayMean
@@ -89,7 +88,7 @@ def test_against_private_counts_the_noise_is_taken_off_without_bias():
     found = []
     for seed in range(400):
         series = noisy_series(seed, counts=counts)
-        held = Held(series.values, noise_variances(series), np.ones(counts.shape, bool))
+        held = Held(series.values, series.stated_variances, np.ones(counts.shape, bool))
         found.append(squared_errors(distribution, held).mean())
     true = np.square(counts - 10.0).mean()
     assert abs(np.mean(found) - true) < 4 * np.std(found) / math.sqrt(len(found))
@@ -223,7 +222,7 @@ def test_progress_is_told_from_nothing_to_all():
 def test_counts_made_to_add_up_have_the_noise_that_is_left(seed):
     series = noisy_series(seed % 1000, n_days=2000)
     exact = small_counts(seed % 1000, n_days=2000)
-    measured = np.square(series.values - exact).sum() / noise_variances(series).sum()
+    measured = np.square(series.values - exact).sum() / series.stated_variances.sum()
     assert measured == pytest.approx(1.0, abs=6 * math.sqrt(2 / exact.size))
 
 

@@ -18,9 +18,8 @@ from statistics import NormalDist
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
-from tacit._base.arrays import FloatArray
+from tacit._base.arrays import BoolArray, FloatArray, IntArray
 from tacit._base.files import csv_bytes, write_whole
 from tacit._base.validation import check_at_least
 from tacit.counts.count_distribution import CountDistribution
@@ -50,7 +49,7 @@ class Held:
 
     counts: FloatArray
     variances: FloatArray
-    counted: NDArray[np.bool_]
+    counted: BoolArray
 
     def is_exact(self, some: Any) -> bool:
         return not self.variances[some][self.counted[some]].any()
@@ -68,7 +67,7 @@ class Mean:
     error: float
 
     @classmethod
-    def of(cls, values: FloatArray, counted: NDArray[np.bool_]) -> Mean:
+    def of(cls, values: FloatArray, counted: BoolArray) -> Mean:
         """Return the mean over what was counted; the first axis are origins, whose means are taken for independent."""
         weights, sums = (
             part.reshape(len(values), -1).sum(axis=1) for part in (counted * 1.0, np.where(counted, values, 0.0))
@@ -133,7 +132,7 @@ class Leaderboard:
     """
 
     scores: tuple[Score, ...]
-    origins: NDArray[np.int64]
+    origins: IntArray
     horizon: int
     noise_share: float
     is_laboratory: bool
@@ -241,7 +240,7 @@ def backtest(
     forecasters: Mapping[str, Forecaster] | Sequence[Forecaster],
     series: Series,
     *,
-    origins: int | NDArray[np.int64] = 52,
+    origins: int | IntArray = 52,
     horizon: int = 7,
     every: int | None = None,
     covariates: Covariates | None = None,
@@ -291,7 +290,7 @@ def backtest(
     )
 
 
-def _origins(asked: int | NDArray[np.int64], horizon: int, every: int, n_times: int) -> NDArray[np.int64]:
+def _origins(asked: int | IntArray, horizon: int, every: int, n_times: int) -> IntArray:
     if isinstance(asked, int):
         check_at_least(1, origins=asked, every=every)
         found = n_times - horizon - every * np.arange(asked - 1, -1, -1, dtype=np.int64)
@@ -307,11 +306,11 @@ def _origins(asked: int | NDArray[np.int64], horizon: int, every: int, n_times: 
     return found
 
 
-def _held(series: Series, truth: ExactTally | None, at: NDArray[np.int64], horizon: int) -> Held:
+def _held(series: Series, truth: ExactTally | None, at: IntArray, horizon: int) -> Held:
     """Return what forecasts at these origins are held against."""
     ahead = at[:, None] + np.arange(horizon)
     counts = np.column_stack([series.values, series.totals])
-    variances = np.column_stack([noise_variances(series), series.total_variances])
+    variances = np.column_stack([series.stated_variances, series.total_variances])
     if truth is not None:
         true = truth.reveal().astype(np.float64)
         if true.shape[0] < len(series) or true.shape[1:] != series.values.shape[1:]:
@@ -340,18 +339,6 @@ def _score(name: str, made: CountDistribution, held: Held, best: FloatArray) -> 
         tuple(held.mean(found, _ALL) for found in inside),
         tuple(held.mean(own, np.s_[:, lead, :-1]).value for lead in range(own.shape[1])),
     )
-
-
-def noise_variances(series: Series) -> FloatArray:
-    """Return the variance of the noise of every count of a series, as the counts are.
-
-    Counts that were made to add up to a public total have less than independent ones.
-    """
-    variances = series.variances
-    if not series.has_public_totals:
-        return variances
-    sums = np.maximum(variances.sum(axis=1, keepdims=True), 1e-300)
-    return np.asarray(variances - np.square(variances) / sums, np.float64)
 
 
 def squared_errors(distribution: CountDistribution, held: Held) -> FloatArray:
