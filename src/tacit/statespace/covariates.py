@@ -128,19 +128,15 @@ def calendar_blocks(edges: Times, step: str, *, of_totals: bool) -> list[tuple[s
     days = edges.astype("datetime64[s]").astype(np.int64) / SECONDS_A_DAY
     centres, of_week, per_day = (days[1:] + days[:-1]) / 2, weekdays(edges[:-1]), bins_per_day(step) or 0
     clock = _harmonics(centres, min(of_day, per_day // 2))
-    blocks = []
-    if per_day:
-        blocks.append(("weekday", _contrasts(7)[of_week]))
-    if per_day > 1:
-        blocks.append(("clock", clock))
-    if step != "year":
-        blocks.append(("year", _harmonics(centres / DAYS_A_YEAR, of_year)))
-    if of_totals and per_day > 1:
+    blocks = (
+        (per_day > 0, "weekday", _contrasts(7)[of_week]),
+        (per_day > 1, "clock", clock),
+        (step != "year", "year", _harmonics(centres / DAYS_A_YEAR, of_year)),
         # days off have hours of their own; the factor adds up to 0 over a week
-        blocks.append(("clock", np.where(of_week >= 5, 1.0, -0.4)[:, None] * clock[:, :4]))
-    if of_totals and step == "month":
-        blocks.append(("length", np.log(np.diff(days) * 12 / DAYS_A_YEAR)[:, None]))
-    return blocks
+        (of_totals and per_day > 1, "clock", np.where(of_week >= 5, 1.0, -0.4)[:, None] * clock[:, :4]),
+        (of_totals and step == "month", "length", np.log(np.diff(days) * 12 / DAYS_A_YEAR)[:, None]),
+    )
+    return [(kind, block) for is_there, kind, block in blocks if is_there]
 
 
 @dataclass(frozen=True, slots=True)

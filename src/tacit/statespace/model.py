@@ -146,10 +146,7 @@ def total_excess(totals: FloatArray, *, from_past: bool = False) -> FloatArray:
     """
     n_times = len(totals)
     half = min(SETTINGS.excess_window, n_times) // 2
-    if from_past:
-        padded = np.concatenate([np.repeat(totals[:1], 2 * half), totals])
-    else:
-        padded = np.pad(totals, half, mode="reflect") if half else totals
+    padded = np.pad(totals, (2 * half, 0), mode="edge") if from_past else np.pad(totals, half, mode="reflect")
     usual = np.median(np.lib.stride_tricks.sliding_window_view(padded, 2 * half + 1), axis=1)
     excess = np.maximum(totals - usual - SETTINGS.excess_sd * np.sqrt(usual), 0.0)
     return np.asarray(np.divide(excess, totals, out=np.zeros(n_times), where=totals > 0), np.float64)

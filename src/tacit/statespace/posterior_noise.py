@@ -24,14 +24,8 @@ from tacit.statespace.settings import SETTINGS
 if TYPE_CHECKING:
     from tacit.statespace.smoothed_noise import SmoothedNoise
 
-_FILTERED_KEYS: Final = {
-    "exposures": "exposures",
-    "gains": "gains",
-    "share_variances": "share_variance",
-    "day_variances": "count_variance",
-    "day_skews": "count_skew",
-}
-"""The names of arrays of filtered counts in files, and here."""
+_FILTERED_KEYS: Final = ("exposures", "gains", "share_variances", "day_variances", "day_skews")
+"""The names in files of the arrays of filtered counts, in the order of their fields."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,14 +158,12 @@ class PosteriorNoise(Noise):
     def sum_intervals(self, values: FloatArray, grouping: Grouping, level: float) -> tuple[FloatArray, FloatArray]:
         return within(*self.limits(values, level, grouping), self.largest_sums(grouping))
 
-    def limits(
-        self, values: FloatArray, level: float, grouping: Grouping | None = None
-    ) -> tuple[FloatArray, FloatArray]:
+    def limits(self, values: FloatArray, level: float, sums: Grouping | None = None) -> tuple[FloatArray, FloatArray]:
         """Return limits for sums of cells, or every cell, not yet cut to what counts can be."""
         check_share(level=level)
-        grouping = grouping or self._cells
-        centre = values if self.offsets is None else values - grouping.sums(self.offsets)
-        return self._sum_moments(grouping).limits(centre, level)
+        sums = sums or self._cells
+        centre = values if self.offsets is None else values - sums.sums(self.offsets)
+        return self._sum_moments(sums).limits(centre, level)
 
     def _asked_moments(self, weights: FloatArray) -> Moments:
         asked = np.asarray(weights, np.float64)
@@ -226,7 +218,8 @@ class FilteredNoise(PosteriorNoise):
         return of_shares * (1 - self.gains) + of_counts * kept, of_counts
 
     def to_dict(self) -> dict[str, Any]:
-        arrays = {key: pack_array(getattr(self, name)) for key, name in _FILTERED_KEYS.items()}
+        parts = self.exposures, self.gains, self.share_variance, self.count_variance, self.count_skew
+        arrays = dict(zip(_FILTERED_KEYS, map(pack_array, parts), strict=True))
         return {"kind": "filtered"} | arrays | {"is_shared": self.is_shared, "offsets": packed(self.offsets)}
 
     def _browser_moments(self) -> dict[str, Any]:
@@ -234,11 +227,12 @@ class FilteredNoise(PosteriorNoise):
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> FilteredNoise:
-        arrays = {name: numbers(content, key) for key, name in _FILTERED_KEYS.items()}
-        n_times, _ = shape = arrays["gains"].shape
-        if any(part.shape != ((n_times,) if name == "exposures" else shape) for name, part in arrays.items()):
+        exposures, gains, of_shares, of_counts, skews = (numbers(content, key) for key in _FILTERED_KEYS)
+        n_times, _ = shape = gains.shape
+        if exposures.shape != (n_times,) or any(part.shape != shape for part in (of_shares, of_counts, skews)):
             raise ValueError("shapes")
-        return cls(**arrays, is_shared=truth(content, "is_shared"), offsets=unpacked(content, "offsets", shape))
+        is_shared, offsets = truth(content, "is_shared"), unpacked(content, "offsets", shape)
+        return cls(exposures, gains, of_shares, of_counts, skews, is_shared, offsets)
 
     def moments(self, weights: FloatArray) -> Moments:
         variances, of_counts, third = self._of_times(weights)
@@ -322,10 +316,9 @@ class StrataNoise(PosteriorNoise):
         if not all(isinstance(part, PosteriorNoise) for part in parts) or not 0 < len(parts) == len(columns):
             raise ValueError("parts")
         found = cls(parts, columns)
-        if not np.array_equal(np.sort(np.concatenate(columns)), np.arange(found.shape[1])):
+        is_whole = np.array_equal(np.sort(np.concatenate(columns)), np.arange(found.shape[1]))
+        if not is_whole or any(part.shape != (found.shape[0], len(some)) for part, some in found._pairs):
             raise ValueError("strata")
-        if any(part.shape != (found.shape[0], len(some)) for part, some in found._pairs):
-            raise ValueError("shapes")
         return replace(found, offsets=unpacked(content, "offsets", found.shape))
 
 

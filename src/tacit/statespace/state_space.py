@@ -73,9 +73,8 @@ class StateSpace:
             "regressors": (n_times, n_terms),
             "state_variances": (n_places, 3),
             "coefficient_variances": (n_places, n_terms),
+            "shift_variance": (1, 1) if self.shift_variance.shape == (1, 1) else (n_times, n_places),
         }
-        if self.shift_variance.shape != (1, 1):
-            fitting["shift_variance"] = (n_times, n_places)
         if self.excess is not None:
             fitting["excess"] = (n_times,)
         for name, shape in fitting.items():
@@ -312,12 +311,12 @@ class StateSpace:
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> StateSpace:
-        least = {"basis": -math.inf}  # all else are variances, or exposures
         return cls(
             phi=number(content, "memory", least=-1, most=1),
             excess=unpacked({"excess": None} | dict(content), "excess"),
             tree=TreeNoise.from_dict(content["tree"]) if "tree" in content else None,
-            **{name: numbers(content, key, least=least.get(key, 0.0)) for key, name in _KEYS.items()},
+            # all but regressors are variances, or exposures
+            **{name: numbers(content, key, least=-math.inf if key == "basis" else 0.0) for key, name in _KEYS.items()},
         )
 
 
