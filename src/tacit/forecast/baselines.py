@@ -158,8 +158,7 @@ class WeekdayMean(ResidualForecaster):
     name = "weekday mean"
     kept: ClassVar[Kept] = {
         **ResidualForecaster.kept,
-        "n_times": int,
-        **dict.fromkeys(("means", "variances", "shared"), FloatArray),
+        **{"n_times": int, "means": FloatArray, "variances": FloatArray, "shared": FloatArray},
     }
 
     def __init__(self, *, years: int | None = None) -> None:

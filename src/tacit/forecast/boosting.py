@@ -21,9 +21,8 @@ from functools import partial
 from typing import Any, ClassVar, Final, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
-from tacit._base.arrays import FloatArray, IntArray
+from tacit._base.arrays import Float32Array, FloatArray, IntArray
 from tacit._base.extras import require
 from tacit._base.languages import stored
 from tacit._base.validation import check_at_least, check_one_of, check_positive, check_share
@@ -215,11 +214,7 @@ class PaperForecaster(ResidualForecaster):
     """
 
     name = "paper's XGBoost"
-    kept: ClassVar[Kept] = {
-        **ResidualForecaster.kept,
-        "ratio": FloatArray,
-        "boosters": lambda raw: list(map(_trees, raw)),
-    }
+    kept: ClassVar[Kept] = {**ResidualForecaster.kept, "ratio": FloatArray, "boosters": lambda raw: [*map(_trees, raw)]}
 
     max_depth: int = 3
     learning_rate: float = 0.1
@@ -319,7 +314,7 @@ def _check_trees(settings: BoostingForecaster | PaperForecaster) -> None:
     check_positive(learning_rate=settings.learning_rate)
 
 
-def _corrected(booster: Any, features: NDArray[np.float32], base: FloatArray, n_trees: int) -> FloatArray:
+def _corrected(booster: Any, features: Float32Array, base: FloatArray, n_trees: int) -> FloatArray:
     """Return what is expected by the base and by the first trees over it."""
     if n_trees == 0:
         return base.copy()
@@ -327,7 +322,7 @@ def _corrected(booster: Any, features: NDArray[np.float32], base: FloatArray, n_
     return means_of(booster.inplace_predict(features, iteration_range=(0, n_trees), **margin))
 
 
-def _poisson(margins: NDArray[np.float32], rows: Any) -> tuple[FloatArray, FloatArray]:
+def _poisson(margins: Float32Array, rows: Any) -> tuple[FloatArray, FloatArray]:
     """Return gradient and curvature of the Poisson loss; xgboost leaves weights to the loss."""
     means, weights = means_of(margins.astype(np.float64)), rows.get_weight()
     return weights * (means - rows.get_label()), weights * means

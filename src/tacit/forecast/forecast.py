@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -28,6 +29,9 @@ BUSY_CHANCE: Final = 0.15
 """The chance of a busy bin from which it is worth a word: three times the usual one."""
 _MORE: Final = message("%(share)s more expected than on %(weekdays)s of the last %(n)s weeks.")
 _FEWER: Final = message("%(share)s fewer expected than on %(weekdays)s of the last %(n)s weeks.")
+_BUSY: Final = message(
+    "A busy %(step)s may come: %(chance)s chance of %(limit)s or more in all, as one %(step)s in %(n)s had lately."
+)
 _WEEKDAYS: Final = (
     *(message("Mondays"), message("Tuesdays"), message("Wednesdays"), message("Thursdays"), message("Fridays")),
     *(message("Saturdays"), message("Sundays")),
@@ -190,16 +194,6 @@ def _busy(forecast: Forecast, series: Series) -> dict[int, str]:
         return {}
     limit = float(np.ceil(np.quantile(series.totals[recent], 1 - BUSY_SHARE)))
     chances = 1.0 - forecast.totals.below(np.full(len(forecast.totals.means), limit))
-    one = gettext(_STEPS.get(step, _OTHER_STEP))
-    return {
-        bin: gettext(
-            "A busy %(step)s may come: %(chance)s chance of %(limit)s or more in all, as one %(step)s in %(n)s had "
-            "lately.",
-            step=one,
-            chance=figures(f"{100 * chance:.0f}%"),
-            limit=whole(limit),
-            n=round(1 / BUSY_SHARE),
-        )
-        for bin, chance in enumerate(chances.tolist())
-        if chance >= BUSY_CHANCE
-    }
+    one, found = gettext(_STEPS.get(step, _OTHER_STEP)), enumerate(chances.tolist())
+    words = partial(gettext, _BUSY, step=one, limit=whole(limit), n=round(1 / BUSY_SHARE))
+    return {bin: words(chance=figures(f"{100 * chance:.0f}%")) for bin, chance in found if chance >= BUSY_CHANCE}

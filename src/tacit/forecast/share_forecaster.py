@@ -40,8 +40,6 @@ _NOTES: Final = (
 _UNKNOWN: Final = partial(stored, "%(name)s is unknown for %(n)s of %(steps)s ahead, and taken as usual there")
 
 
-_Predicted = tuple[Ahead, Shares | None, FloatArray]
-"""Total and shares after origins, and multiples of the total's relative variance (origins x horizon)."""
 _Filtered = tuple[Series, FilteredRates, Weights | None]
 """A series without untold gaps, and its filtered rates and weights at origins."""
 
@@ -109,8 +107,7 @@ class ShareForecaster(Forecaster):
         (own, of_places), largest = self._overdispersions, float(inflation.max())
         expected, means = np.ascontiguousarray(made.totals.means), made.counts.means[0]
         alone = expected + largest * own * np.square(expected)
-        of_all = largest * total.sum_variances(expected)
-        in_all = CountDistribution(expected.sum(axis=1), alone.sum(axis=1) + of_all)
+        in_all = CountDistribution(expected.sum(axis=1), alone.sum(axis=1) + largest * total.sum_variances(expected))
         if shares is None:
             return CountDistribution.joined([in_all, in_all])
         share = shares.means[0]
@@ -141,7 +138,8 @@ class ShareForecaster(Forecaster):
             self._at_end = series, self._covariates, (past, rates, weights)
         return past, rates, weights
 
-    def _ahead(self, series: Series, origins: IntArray, horizon: int) -> _Predicted:
+    def _ahead(self, series: Series, origins: IntArray, horizon: int) -> tuple[Ahead, Shares | None, FloatArray]:
+        """Return total and shares after origins, and multiples of the total's relative variance (origins x horizon)."""
         time, (past, rates, weights) = series.domain.time, self._filtered(series, origins)
         total = self._totals.predict(time, self._covariates, rates, origins, horizon)
         known = self._shares
