@@ -218,7 +218,7 @@ def coverages(counts: NDArray[np.int64], smoothed: Estimate) -> NDArray[np.float
 def uncut_limits(estimate: Estimate, level: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     noise = estimate.noise
     if isinstance(noise, LinearMap) and isinstance(noise.base, SmoothedNoise):
-        return noise.base.sum_limits(estimate.values, noise.grouping, level)
+        return noise.base.limits(estimate.values, level, noise.grouping)
     assert isinstance(noise, SmoothedNoise)
     return noise.limits(estimate.values, level)
 

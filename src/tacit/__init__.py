@@ -28,158 +28,89 @@ Names and rooms (``tacit.forecast``, ``tacit.audit``) are loaded when they are f
 costs nothing.
 """
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from tacit._base.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from tacit.audit import audit_plan
-    from tacit.collection.choosing import choose_bound
-    from tacit.collection.curating import curate_events
-    from tacit.collection.randomizing import randomize_events
-    from tacit.collection.tallying import estimate_tally, tally_reports
-    from tacit.collection.wire import RandomizingWriter, ReportFile
-    from tacit.counts.estimate import Answer, Estimate
-    from tacit.counts.query import answer_ranges
-    from tacit.counts.tally import ExactTally, Tally
-    from tacit.domain import Box, Domain, Gazetteer, KindAxis, PlaceAxis, TimeAxis
-    from tacit.errors import TacitError
-    from tacit.events import EventColumns, ReadOptions, SourceDescription, open_events
-    from tacit.forecast import forecaster_named, series_of
-    from tacit.mechanisms.central.bound_choice import BoundChoice
-    from tacit.mechanisms.central.table import CENTRAL_MECHANISMS, central_mechanism_of, central_plan_for
-    from tacit.mechanisms.registry import MECHANISMS, mechanism_of, plan_for
-    from tacit.plan import Plan
-    from tacit.privacy.cost import Budget, Cost
-    from tacit.privacy.ledger import Ledger, Spend
-    from tacit.privacy.unit import Unit
-    from tacit.publication import Preview, Publication, open, publish
-    from tacit.randomness import Randomness, SecureRandomness, SeededRandomness
-    from tacit.release import PrivacyStatement, Release
+    from tacit.audit import audit_plan as audit_plan
+    from tacit.collection.choosing import choose_bound as choose_bound
+    from tacit.collection.curating import curate_events as curate_events
+    from tacit.collection.randomizing import randomize_events as randomize_events
+    from tacit.collection.tallying import estimate_tally as estimate_tally
+    from tacit.collection.tallying import tally_reports as tally_reports
+    from tacit.collection.wire import RandomizingWriter as RandomizingWriter
+    from tacit.collection.wire import ReportFile as ReportFile
+    from tacit.counts.estimate import Answer as Answer
+    from tacit.counts.estimate import Estimate as Estimate
+    from tacit.counts.query import answer_ranges as answer_ranges
+    from tacit.counts.tally import ExactTally as ExactTally
+    from tacit.counts.tally import Tally as Tally
+    from tacit.domain import Box as Box
+    from tacit.domain import Domain as Domain
+    from tacit.domain import Gazetteer as Gazetteer
+    from tacit.domain import KindAxis as KindAxis
+    from tacit.domain import PlaceAxis as PlaceAxis
+    from tacit.domain import TimeAxis as TimeAxis
+    from tacit.errors import TacitError as TacitError
+    from tacit.events import EventColumns as EventColumns
+    from tacit.events import ReadOptions as ReadOptions
+    from tacit.events import SourceDescription as SourceDescription
+    from tacit.events import open_events as open_events
+    from tacit.forecast import forecaster_named as forecaster_named
+    from tacit.forecast import series_of as series_of
+    from tacit.mechanisms.central.bound_choice import BoundChoice as BoundChoice
+    from tacit.mechanisms.central.table import CENTRAL_MECHANISMS as CENTRAL_MECHANISMS
+    from tacit.mechanisms.central.table import central_mechanism_of as central_mechanism_of
+    from tacit.mechanisms.central.table import central_plan_for as central_plan_for
+    from tacit.mechanisms.registry import MECHANISMS as MECHANISMS
+    from tacit.mechanisms.registry import mechanism_of as mechanism_of
+    from tacit.mechanisms.registry import plan_for as plan_for
+    from tacit.plan import Plan as Plan
+    from tacit.privacy.cost import Budget as Budget
+    from tacit.privacy.cost import Cost as Cost
+    from tacit.privacy.ledger import Ledger as Ledger
+    from tacit.privacy.ledger import Spend as Spend
+    from tacit.privacy.unit import Unit as Unit
+    from tacit.publication import Preview as Preview
+    from tacit.publication import Publication as Publication
+    from tacit.publication import open as open
+    from tacit.publication import publish as publish
+    from tacit.randomness import Randomness as Randomness
+    from tacit.randomness import SecureRandomness as SecureRandomness
+    from tacit.randomness import SeededRandomness as SeededRandomness
+    from tacit.release import PrivacyStatement as PrivacyStatement
+    from tacit.release import Release as Release
 
 __version__ = "0.1.0"
 
-__all__ = [
-    "CENTRAL_MECHANISMS",
-    "MECHANISMS",
-    "Answer",
-    "BoundChoice",
-    "Box",
-    "Budget",
-    "Cost",
-    "Domain",
-    "Estimate",
-    "EventColumns",
-    "ExactTally",
-    "Gazetteer",
-    "KindAxis",
-    "Ledger",
-    "PlaceAxis",
-    "Plan",
-    "Preview",
-    "PrivacyStatement",
-    "Publication",
-    "RandomizingWriter",
-    "Randomness",
-    "ReadOptions",
-    "Release",
-    "ReportFile",
-    "SecureRandomness",
-    "SeededRandomness",
-    "SourceDescription",
-    "Spend",
-    "TacitError",
-    "Tally",
-    "TimeAxis",
-    "Unit",
-    "answer_ranges",
-    "audit_plan",
-    "central_mechanism_of",
-    "central_plan_for",
-    "choose_bound",
-    "curate_events",
-    "estimate_tally",
-    "forecaster_named",
-    "mechanism_of",
-    "open",
-    "open_events",
-    "plan_for",
-    "publish",
-    "randomize_events",
-    "series_of",
-    "tally_reports",
-]
-
-_ROOMS: Final = (
-    "audit",
-    "client",
-    "collection",
-    "counts",
-    "domain",
-    "engines",
-    "errors",
-    "events",
-    "forecast",
-    "mechanisms",
-    "pages",
-    "plan",
-    "postprocess",
-    "privacy",
-    "publication",
-    "randomness",
-    "release",
-    "service",
-    "statespace",
+__getattr__, __dir__, __all__ = lazy_names(
+    __name__,
+    {
+        "tacit.audit": "audit_plan",
+        "tacit.collection.choosing": "choose_bound",
+        "tacit.collection.curating": "curate_events",
+        "tacit.collection.randomizing": "randomize_events",
+        "tacit.collection.tallying": "estimate_tally tally_reports",
+        "tacit.collection.wire": "RandomizingWriter ReportFile",
+        "tacit.counts.estimate": "Answer Estimate",
+        "tacit.counts.query": "answer_ranges",
+        "tacit.counts.tally": "ExactTally Tally",
+        "tacit.domain": "Box Domain Gazetteer KindAxis PlaceAxis TimeAxis",
+        "tacit.errors": "TacitError",
+        "tacit.events": "EventColumns ReadOptions SourceDescription open_events",
+        "tacit.forecast": "forecaster_named series_of",
+        "tacit.mechanisms.central.bound_choice": "BoundChoice",
+        "tacit.mechanisms.central.table": "CENTRAL_MECHANISMS central_mechanism_of central_plan_for",
+        "tacit.mechanisms.registry": "MECHANISMS mechanism_of plan_for",
+        "tacit.plan": "Plan",
+        "tacit.privacy.cost": "Budget Cost",
+        "tacit.privacy.ledger": "Ledger Spend",
+        "tacit.privacy.unit": "Unit",
+        "tacit.publication": "Preview Publication open publish",
+        "tacit.randomness": "Randomness SecureRandomness SeededRandomness",
+        "tacit.release": "PrivacyStatement Release",
+    },
+    "audit client collection counts domain engines errors events forecast mechanisms pages plan postprocess privacy "
+    "publication randomness release service statespace",
 )
-_HOMES: Final = {
-    "Answer": "tacit.counts.estimate",
-    "BoundChoice": "tacit.mechanisms.central.bound_choice",
-    "Box": "tacit.domain",
-    "Budget": "tacit.privacy.cost",
-    "CENTRAL_MECHANISMS": "tacit.mechanisms.central.table",
-    "Cost": "tacit.privacy.cost",
-    "Domain": "tacit.domain",
-    "Estimate": "tacit.counts.estimate",
-    "EventColumns": "tacit.events",
-    "ExactTally": "tacit.counts.tally",
-    "Gazetteer": "tacit.domain",
-    "KindAxis": "tacit.domain",
-    "Ledger": "tacit.privacy.ledger",
-    "MECHANISMS": "tacit.mechanisms.registry",
-    "PlaceAxis": "tacit.domain",
-    "Plan": "tacit.plan",
-    "Preview": "tacit.publication",
-    "PrivacyStatement": "tacit.release",
-    "Publication": "tacit.publication",
-    "RandomizingWriter": "tacit.collection.wire",
-    "Randomness": "tacit.randomness",
-    "ReadOptions": "tacit.events",
-    "Release": "tacit.release",
-    "ReportFile": "tacit.collection.wire",
-    "SecureRandomness": "tacit.randomness",
-    "SeededRandomness": "tacit.randomness",
-    "SourceDescription": "tacit.events",
-    "Spend": "tacit.privacy.ledger",
-    "TacitError": "tacit.errors",
-    "Tally": "tacit.counts.tally",
-    "TimeAxis": "tacit.domain",
-    "Unit": "tacit.privacy.unit",
-    "answer_ranges": "tacit.counts.query",
-    "audit_plan": "tacit.audit",
-    "central_mechanism_of": "tacit.mechanisms.central.table",
-    "central_plan_for": "tacit.mechanisms.central.table",
-    "choose_bound": "tacit.collection.choosing",
-    "curate_events": "tacit.collection.curating",
-    "estimate_tally": "tacit.collection.tallying",
-    "forecaster_named": "tacit.forecast",
-    "mechanism_of": "tacit.mechanisms.registry",
-    "open": "tacit.publication",
-    "open_events": "tacit.events",
-    "plan_for": "tacit.mechanisms.registry",
-    "publish": "tacit.publication",
-    "randomize_events": "tacit.collection.randomizing",
-    "series_of": "tacit.forecast",
-    "tally_reports": "tacit.collection.tallying",
-}
-
-__getattr__, __dir__ = lazy_names(__name__, _HOMES | {room: f"tacit.{room}" for room in _ROOMS})

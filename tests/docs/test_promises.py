@@ -268,7 +268,8 @@ def names_defined(body: list[ast.stmt]) -> set[str]:
     defined = {node.name for node in body if isinstance(node, ast.FunctionDef | ast.ClassDef)}
     for node in body:
         targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
-        defined |= {target.id for target in targets if isinstance(target, ast.Name)}
+        each = [name for target in targets for name in getattr(target, "elts", [target])]
+        defined |= {name.id for name in each if isinstance(name, ast.Name)}
         if isinstance(node, ast.ClassDef):
             defined |= {f"{node.name}.{name}" for name in names_defined(node.body)}
     return defined

@@ -21,7 +21,6 @@ from tacit.forecast.backtest import (
     Mean,
     backtest,
     covered,
-    noise_variances,
     squared_errors,
 )
 from tacit.forecast.baselines import SeasonalNaive, WeekdayMean
@@ -43,10 +42,9 @@ class Constant:
 
     def predict_from(self, series, origins, horizon=1):
         self.seen.append(("predict", len(series), tuple(origins)))
-        shape = (len(origins), horizon)
-        means = np.full((*shape, len(series.columns)), self.value)
-        totals = np.full(shape, self.value * len(series.columns))
-        return Forecasts(origins, CountDistribution(means, means), CountDistribution(totals, totals))
+        n_columns = len(series.columns)
+        means = np.full((len(origins), horizon, n_columns + 1), self.value * np.append(np.ones(n_columns), n_columns))
+        return Forecasts(origins, CountDistribution(means, means))
 
 
 def test_origins_lie_a_horizon_apart_and_end_with_the_series():
@@ -90,7 +88,7 @@ def test_against_private_counts_the_noise_is_taken_off_without_bias():
     found = []
     for seed in range(400):
         series = noisy_series(seed, counts=counts)
-        held = Held(series.values, noise_variances(series), np.ones(counts.shape, bool))
+        held = Held(series.values, series.stated_variances, np.ones(counts.shape, bool))
         found.append(squared_errors(distribution, held).mean())
     true = np.square(counts - 10.0).mean()
     assert abs(np.mean(found) - true) < 4 * np.std(found) / math.sqrt(len(found))
@@ -224,7 +222,7 @@ def test_progress_is_told_from_nothing_to_all():
 def test_counts_made_to_add_up_have_the_noise_that_is_left(seed):
     series = noisy_series(seed % 1000, n_days=2000)
     exact = small_counts(seed % 1000, n_days=2000)
-    measured = np.square(series.values - exact).sum() / noise_variances(series).sum()
+    measured = np.square(series.values - exact).sum() / series.stated_variances.sum()
     assert measured == pytest.approx(1.0, abs=6 * math.sqrt(2 / exact.size))
 
 

@@ -12,7 +12,7 @@ from tacit.counts.series import Series
 from tacit.forecast.baselines import Expected, Overdispersion, learn_overdispersion
 from tacit.forecast.past import History, positive_means
 
-NONE, LEADS = np.zeros(1, np.int64), np.arange(1.0, 5)[None]
+NONE = np.zeros(1, np.int64)
 
 
 def _overdispersion(series: Series, first: int, horizons: tuple[int, ...]) -> Overdispersion:
@@ -71,21 +71,21 @@ def test_sums_count_a_shared_error_as_often_as_it_is_shared() -> None:
     means, known = np.full((1, 4, 2), 5.0), np.full((1, 4, 2), 2.0)
     repeated = Expected(means, known=known, repeats=np.full((1, 4), 4.0))
     alone, shared = Expected(means, known=known), Expected(means, shared=known)
-    np.testing.assert_allclose(phi.sums(repeated, LEADS, NONE).variances, 20 + 4 * 4 * 2)
-    np.testing.assert_allclose(phi.sums(shared, LEADS, NONE).variances, 20 + 4 * 4 * 2)
-    np.testing.assert_allclose(phi.sums(alone, LEADS, NONE).variances, 20 + 4 * 2)
+    np.testing.assert_allclose(phi.sums(repeated, NONE).variances, 20 + 4 * 4 * 2)
+    np.testing.assert_allclose(phi.sums(shared, NONE).variances, 20 + 4 * 4 * 2)
+    np.testing.assert_allclose(phi.sums(alone, NONE).variances, 20 + 4 * 2)
 
 
 def test_beyond_what_was_measured_the_phi_grows() -> None:
     phi = Overdispersion(np.array([1.0, 28.0]), np.full((2, 2), 0.1), np.full((2, 2), 0.1), yearly=0.2, per_year=364)
-    found = phi.counts(Expected(np.full((1, 392, 2), 10.0)), np.arange(1.0, 393)[None], NONE)
+    found = phi.counts(Expected(np.full((1, 392, 2), 10.0)), NONE)
     np.testing.assert_allclose(found.variances[0, 27], 10 + 0.1 * 100)
     np.testing.assert_allclose(found.variances[0, 391], 10 + (0.1 + 0.04) * 100)
 
 
 def test_after_a_gap_the_phi_is_larger_though_it_was_found_to_fall() -> None:
     phi = Overdispersion(np.array([1.0, 28.0]), np.array([[0.2], [0.1]]), np.zeros((2, 1)), yearly=0.2, per_year=364)
-    found = phi.counts(Expected(np.full((2, 4, 1), 10.0)), np.broadcast_to(LEADS, (2, 4)), np.array([0, 91]))
+    found = phi.counts(Expected(np.full((2, 4, 1), 10.0)), np.array([0, 91]))
     assert (found.variances[1] > found.variances[0]).all()
     assert found.variances[1, 0, 0] == pytest.approx(10 + (0.2 + 0.04 / 4) * 100)
 

@@ -127,7 +127,7 @@ def covered(found: Estimate, counts: Counts, level: float) -> float:
     """The part of the counts, spread over their unit, within the limits."""
     if isinstance(found.noise, LinearMap):
         assert isinstance(found.noise.base, SmoothedNoise)
-        lower, upper = found.noise.base.sum_limits(found.values, found.noise.grouping, level)
+        lower, upper = found.noise.base.limits(found.values, level, found.noise.grouping)
     else:
         assert isinstance(found.noise, SmoothedNoise)
         lower, upper = found.noise.limits(found.values, level)

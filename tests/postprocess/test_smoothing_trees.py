@@ -117,7 +117,7 @@ def covers(name: str, seed: int) -> dict[str, float]:
         truth, values = sums(counts, groups), sums(smoothed.values, groups)
         image = Grouping.of_columns(groups, np.arange(counts.shape[1]), truth.shape)
         for level in (0.8, 0.95):
-            lower, upper = smoothed.noise.sum_limits(values, image, level)
+            lower, upper = smoothed.noise.limits(values, level, image)
             within = np.clip(np.minimum(upper, truth + 0.5) - np.maximum(lower, truth - 0.5), 0, 1)
             found[f"{step} at {level:.0%}"] = float(within.mean())
     return found

@@ -206,6 +206,18 @@ def numbers(
     return _shaped(array, name, shape)
 
 
+def packed(array: NDArray[Any] | None, *, is_short: bool = False) -> dict[str, Any] | None:
+    """Return :func:`pack_array` of an array, None of None; ``is_short`` with half the digits where that loses none."""
+    if array is not None and is_short and np.array_equal(short := array.astype(np.float32), array):
+        return pack_array(short)
+    return None if array is None else pack_array(array)
+
+
+def unpacked(content: Mapping[str, Any], name: str, shape: tuple[int, ...] | None = None) -> NDArray[np.float64] | None:
+    """Return a packed array of finite numbers, of a shape if one is given; None where there is none."""
+    return None if content[name] is None else numbers(content, name, shape=shape)
+
+
 def damaged(name: str, rule: str) -> FormatError:
     """Return the refusal of a field."""
     return FormatError(f"{name} must be {rule}; it is not. The file is damaged: ask for it again.")

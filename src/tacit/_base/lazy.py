@@ -9,20 +9,23 @@ from importlib.util import find_spec
 from typing import Any
 
 
-def lazy_names(package: str, homes: Mapping[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """Return ``__getattr__`` and ``__dir__`` of a package: ``homes`` gives the module of every public name.
+def lazy_names(
+    package: str, homes: Mapping[str, str], rooms: str = ""
+) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
+    """Return ``__getattr__``, ``__dir__`` and ``__all__`` of a package: ``homes`` gives the public names of modules.
 
-    A name without a home may be a submodule of the package, which is then loaded; a submodule that ``homes`` gives
-    under its own name is listed, too. Other names are refused as Python refuses them.
+    A name without a home may be a submodule of the package, which is then loaded; those of ``rooms`` are listed, too.
+    Other names are refused as Python refuses them.
 
-    >>> get, listed = lazy_names("tacit._base", {"whole": "tacit._base.rounding"})
-    >>> listed(), get("whole")(1234.4), get("rounding").__name__
-    (['whole'], '1,234', 'tacit._base.rounding')
+    >>> get, listed, names = lazy_names("tacit._base", {"tacit._base.rounding": "percent whole"})
+    >>> listed(), names, get("whole")(1234.4), get("rounding").__name__
+    (['percent', 'whole'], ['percent', 'whole'], '1,234', 'tacit._base.rounding')
     """
+    home_of = {name: home for home, names in homes.items() for name in names.split()}
 
     def get(name: str) -> Any:
         itself = f"{package}.{name}"
-        home = homes.get(name, itself)
+        home = home_of.get(name, itself)
         if home == itself and (name.startswith("_") or find_spec(itself) is None):
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         module = import_module(home)
@@ -31,6 +34,6 @@ def lazy_names(package: str, homes: Mapping[str, str]) -> tuple[Callable[[str], 
         return value
 
     def listed() -> list[str]:
-        return sorted(homes)
+        return sorted([*home_of, *rooms.split()])
 
-    return get, listed
+    return get, listed, sorted(home_of)

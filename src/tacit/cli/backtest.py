@@ -24,10 +24,10 @@ from tacit.cli.options import (
 )
 from tacit.cli.page import true_counts
 from tacit.counts.tally import ExactTally
+from tacit.domain.horizon import horizon_of
 from tacit.errors import SettingError
 from tacit.forecast.backtest import Leaderboard, Mean, Score
 from tacit.forecast.backtest import backtest as rolled
-from tacit.forecast.forecast import horizon_of
 from tacit.forecast.forecaster import entry_named, settings_for
 from tacit.forecast.past import series_of
 from tacit.pages.words import decimals

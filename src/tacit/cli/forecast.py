@@ -18,9 +18,10 @@ from tacit.cli.key import read_release
 from tacit.cli.options import Force, Panel, ReleaseFile, SignedBy, seed_or_none, takes
 from tacit.counts.series import Series
 from tacit.domain import ALL
+from tacit.domain.horizon import horizon_of
 from tacit.errors import SettingError
 from tacit.forecast import CountDistribution, Forecast, Forecaster
-from tacit.forecast.forecast import crews_for, horizon_of
+from tacit.forecast.forecast import crews_for
 from tacit.forecast.forecaster import Entry, entry_named, settings_for
 from tacit.forecast.model_files import SavedModel
 from tacit.forecast.past import series_of

@@ -253,6 +253,18 @@ class Series:
         return self.observations.noise_variance(np.broadcast_to(self.shares, self.values.shape))
 
     @property
+    def stated_variances(self) -> FloatArray:
+        """The same as the counts are: those that were made to add up to a public total err less than independent ones.
+
+        It is V of the D that ``variances`` are.
+        """
+        variances = self.variances
+        if not self.has_public_totals:
+            return variances
+        sums = np.maximum(variances.sum(axis=1, keepdims=True), 1e-300)
+        return np.asarray(variances - np.square(variances) / sums, np.float64)
+
+    @property
     def has_public_totals(self) -> bool:
         return self.observations.is_shared
 

@@ -21,8 +21,7 @@ from tacit.errors import SettingError
 _SLOTS = (2, 3, 4, 6, 8, 12)  # hours that divide the day
 STEPS = ("hour", *(f"{n} hours" for n in _SLOTS), "day", "week", "month", "year")
 
-# seconds
-_WIDTHS = {"hour": 3600, "day": 86400, "week": 7 * 86400} | {f"{n} hours": 3600 * n for n in _SLOTS}
+WIDTHS = {"hour": 3600, "day": 86400, "week": 7 * 86400} | {f"{n} hours": 3600 * n for n in _SLOTS}  # seconds
 _UNITS: dict[str, Literal["M", "Y"]] = {"month": "M", "year": "Y"}
 
 
@@ -55,7 +54,7 @@ def floor(local: datetime, step: str) -> datetime:
     day = datetime(local.year, local.month, local.day)
     if step == "week":
         return day - timedelta(days=day.weekday())
-    slot = _WIDTHS[step]
+    slot = WIDTHS[step]
     return day + timedelta(seconds=(local - day).seconds // slot * slot)
 
 
@@ -65,14 +64,14 @@ def bins_from(start: int, step: str, clock: Seconds) -> NDArray[np.int64]:
         # datetime64 counts whole months and years of the calendar itself
         unit = np.dtype(f"datetime64[{_UNITS[step]}]")
         first = np.int64(np.datetime64(start, "s").astype(unit).astype(np.int64))
-        days = clock // _WIDTHS["day"]
+        days = clock // WIDTHS["day"]
         earliest, latest = (int(days.min()), int(days.max())) if len(days) else (0, 0)
         if latest - earliest >= len(days):
             return days.astype("datetime64[D]").astype(unit).astype(np.int64) - first
         # the calendar takes ten times as long for a day as a list of all days does
         listed = np.arange(earliest, latest + 1).astype("datetime64[D]").astype(unit).astype(np.int64) - first
         return np.asarray(listed[days - earliest], np.int64)
-    return (clock - start) // _WIDTHS[step]
+    return (clock - start) // WIDTHS[step]
 
 
 def edges_at(start: int, step: str, bins: NDArray[np.int64]) -> Seconds:
@@ -82,7 +81,7 @@ def edges_at(start: int, step: str, bins: NDArray[np.int64]) -> Seconds:
         first = np.datetime64(start, "s").astype(unit).astype(np.int64)
         edges: Seconds = (first + bins).astype(unit).astype("datetime64[s]").astype(np.int64)
         return edges
-    return start + _WIDTHS[step] * bins
+    return start + WIDTHS[step] * bins
 
 
 def check_coarsens(fine: str, coarse: str) -> None:
@@ -97,7 +96,7 @@ Start from days: they add up to weeks, months and years.
     if fine == coarse:
         return
     order = {"hour": 0, "day": 24, "week": 25, "month": 26, "year": 27}
-    slot, target = (order.get(step, _WIDTHS.get(step, 0) // 3600) for step in (fine, coarse))
+    slot, target = (order.get(step, WIDTHS.get(step, 0) // 3600) for step in (fine, coarse))
     if slot < target and fine != "week" and (target >= 24 or slot == 0 or target % slot == 0):
         return
     advice = "Start from days: they add up to weeks, months and years."

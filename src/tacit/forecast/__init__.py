@@ -10,51 +10,33 @@ from typing import TYPE_CHECKING
 from tacit._base.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from tacit.counts.count_distribution import CountDistribution
-    from tacit.forecast.baselines import SeasonalNaive, WeekdayMean
-    from tacit.forecast.boosting import BoostingForecaster, PaperForecaster
-    from tacit.forecast.forecast import Forecast, Forecasts, crews_for
-    from tacit.forecast.forecaster import FORECASTERS, Forecaster, forecaster_named
-    from tacit.forecast.holidays import calendar_covariates
-    from tacit.forecast.past import series_of
-    from tacit.forecast.share_forecaster import ShareForecaster
-    from tacit.statespace.covariates import Covariates
+    from tacit.counts.count_distribution import CountDistribution as CountDistribution
+    from tacit.forecast.baselines import SeasonalNaive as SeasonalNaive
+    from tacit.forecast.baselines import WeekdayMean as WeekdayMean
+    from tacit.forecast.boosting import BoostingForecaster as BoostingForecaster
+    from tacit.forecast.boosting import PaperForecaster as PaperForecaster
+    from tacit.forecast.forecast import Forecast as Forecast
+    from tacit.forecast.forecast import Forecasts as Forecasts
+    from tacit.forecast.forecast import crews_for as crews_for
+    from tacit.forecast.forecaster import FORECASTERS as FORECASTERS
+    from tacit.forecast.forecaster import Forecaster as Forecaster
+    from tacit.forecast.forecaster import forecaster_named as forecaster_named
+    from tacit.forecast.holidays import calendar_covariates as calendar_covariates
+    from tacit.forecast.past import series_of as series_of
+    from tacit.forecast.share_forecaster import ShareForecaster as ShareForecaster
+    from tacit.statespace.covariates import Covariates as Covariates
 
-__all__ = [
-    "FORECASTERS",
-    "BoostingForecaster",
-    "CountDistribution",
-    "Covariates",
-    "Forecast",
-    "Forecaster",
-    "Forecasts",
-    "PaperForecaster",
-    "SeasonalNaive",
-    "ShareForecaster",
-    "WeekdayMean",
-    "calendar_covariates",
-    "crews_for",
-    "forecaster_named",
-    "series_of",
-]
-
-__getattr__, __dir__ = lazy_names(
+__getattr__, __dir__, __all__ = lazy_names(
     __name__,
     {
-        "FORECASTERS": "tacit.forecast.forecaster",
-        "BoostingForecaster": "tacit.forecast.boosting",
-        "CountDistribution": "tacit.counts.count_distribution",
-        "Covariates": "tacit.statespace.covariates",
-        "Forecast": "tacit.forecast.forecast",
-        "Forecaster": "tacit.forecast.forecaster",
-        "Forecasts": "tacit.forecast.forecast",
-        "PaperForecaster": "tacit.forecast.boosting",
-        "SeasonalNaive": "tacit.forecast.baselines",
-        "ShareForecaster": "tacit.forecast.share_forecaster",
-        "WeekdayMean": "tacit.forecast.baselines",
-        "calendar_covariates": "tacit.forecast.holidays",
-        "crews_for": "tacit.forecast.forecast",
-        "forecaster_named": "tacit.forecast.forecaster",
-        "series_of": "tacit.forecast.past",
+        "tacit.counts.count_distribution": "CountDistribution",
+        "tacit.forecast.baselines": "SeasonalNaive WeekdayMean",
+        "tacit.forecast.boosting": "BoostingForecaster PaperForecaster",
+        "tacit.forecast.forecast": "Forecast Forecasts crews_for",
+        "tacit.forecast.forecaster": "FORECASTERS Forecaster forecaster_named",
+        "tacit.forecast.holidays": "calendar_covariates",
+        "tacit.forecast.past": "series_of",
+        "tacit.forecast.share_forecaster": "ShareForecaster",
+        "tacit.statespace.covariates": "Covariates",
     },
 )

@@ -18,9 +18,8 @@ from statistics import NormalDist
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
-from tacit._base.arrays import FloatArray
+from tacit._base.arrays import BoolArray, FloatArray, IntArray
 from tacit._base.files import csv_bytes, write_whole
 from tacit._base.validation import check_at_least
 from tacit.counts.count_distribution import CountDistribution
@@ -37,20 +36,27 @@ Report = Callable[[int, int | None], None]
 FEWEST_TO_LEARN: Final = 14  # two weeks of days: every weekday twice
 LABORATORY: Final = "LABORATORY – not for publication"
 LEVELS: Final = (0.80, 0.95)  # those that commands and pages show
+_PLACES, _ALL = np.s_[..., :-1], np.s_[..., -1]  # of arrays whose last axis is places and, last, all together
 _LITTLE_NOISE: Final = 0.25  # a variance at which a count can still be told by rounding
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Held:
-    """Counts that forecasts are held against, the variance of their noise, and which of them were counted."""
+    """Counts that forecasts are held against, the variance of their noise, and which of them were counted.
+
+    Arrays are origins x horizon x (places and, last, all together).
+    """
 
     counts: FloatArray
     variances: FloatArray
-    counted: NDArray[np.bool_]
+    counted: BoolArray
 
-    @property
-    def is_exact(self) -> bool:
-        return not self.variances[self.counted].any()
+    def is_exact(self, some: Any) -> bool:
+        return not self.variances[some][self.counted[some]].any()
+
+    def mean(self, values: FloatArray, some: Any = _PLACES) -> Mean:
+        """Return the mean over what was counted of places, or at another index."""
+        return Mean.of(values[some], self.counted[some])
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +67,7 @@ class Mean:
     error: float
 
     @classmethod
-    def of(cls, values: FloatArray, counted: NDArray[np.bool_]) -> Mean:
+    def of(cls, values: FloatArray, counted: BoolArray) -> Mean:
         """Return the mean over what was counted; the first axis are origins, whose means are taken for independent."""
         weights, sums = (
             part.reshape(len(values), -1).sum(axis=1) for part in (counted * 1.0, np.where(counted, values, 0.0))
@@ -120,20 +126,20 @@ class Leaderboard:
 
     ``noise_share`` says how much of the spread of counts around forecasts is the known noise of the counts: the more,
     the less coverage says. ``is_mixed`` says that bins as far ahead are of different weekdays (or hours), so that
-    errors may be compared by how far ahead they are. ``is_laboratory`` says that the truth was looked at, ``has_kinds``
-    that forecasts are of places and kinds of events. ``made`` are the forecasts of every forecaster (places, and all
-    together), ``held`` what they were held against.
+    errors may be compared by how far ahead they are. ``is_laboratory`` says that the truth was looked at. ``made`` are
+    the forecasts of every forecaster (places, or places and kinds, and all together), ``held`` what they were held
+    against.
     """
 
     scores: tuple[Score, ...]
-    origins: NDArray[np.int64]
+    origins: IntArray
     horizon: int
     noise_share: float
     is_laboratory: bool
     is_simulation: bool
     domain: Domain
-    made: Mapping[str, tuple[CountDistribution, CountDistribution]]
-    held: tuple[Held, Held]
+    made: Mapping[str, CountDistribution]
+    held: Held
 
     @property
     def first(self) -> str:
@@ -146,10 +152,6 @@ class Leaderboard:
     @property
     def is_mixed(self) -> bool:
         return bool((np.diff(self.origins) % season_length(self.domain.time.step)).any())
-
-    @property
-    def has_kinds(self) -> bool:
-        return self.domain.kind is not None
 
     @property
     def best(self) -> Score:
@@ -182,26 +184,20 @@ class Leaderboard:
         time, names = self.domain.time, [*self.domain.columns, ALL]
         ahead = self.origins[:, None] + np.arange(self.horizon)
         labels = {int(bin): time.label(int(bin)) for bin in {*(self.origins - 1).tolist(), *ahead.ravel().tolist()}}
-        counts, counted = (
-            np.concatenate([getattr(self.held[0], part), getattr(self.held[1], part)[..., None]], axis=-1)
-            for part in ("counts", "counted")
-        )
-        observed = [
-            round(count, 3) if is_counted else "" for count, is_counted in zip(counts.flat, counted.flat, strict=True)
-        ]
+        both = zip(self.held.counts.flat, self.held.counted.flat, strict=True)
+        observed = [round(count, 3) if is_counted else "" for count, is_counted in both]
         n_names, rows = len(names), ahead.size * len(names)
         found: dict[str, list[Any]] = {}
-        for name, (each, total) in self.made.items():
-            both = CountDistribution.joined([each, total[..., None]], axis=-1)
+        for name, each in self.made.items():
             part: dict[str, list[Any]] = {
                 "model": [name] * rows,
                 "known_until": np.repeat([labels[int(o) - 1] for o in self.origins], self.horizon * n_names).tolist(),
                 "period": np.repeat([labels[int(bin)] for bin in ahead.flat], n_names).tolist(),
                 "place": names * ahead.size,
-                "expected": np.round(both.means, 3).ravel().tolist(),
+                "expected": np.round(each.means, 3).ravel().tolist(),
             }
             for level in LEVELS:
-                for end, limit in zip(("lower", "upper"), both.intervals(level), strict=True):
+                for end, limit in zip(("lower", "upper"), each.intervals(level), strict=True):
                     part[f"{end}_{100 * level:g}"] = limit.ravel().astype(np.int64).tolist()
             part |= {"observed": observed} | ({"label": [self.label] * rows} if self.label else {})
             for column, values in part.items():
@@ -221,7 +217,7 @@ class Leaderboard:
         n_bins = len(self.origins) * self.horizon
         said = [
             f"{len(self.origins)} origins, {self.horizon} periods ahead each, {n_bins} forecasts of every place"
-            f"{' and kind' if self.has_kinds else ''}, from {self.first} to {self.last}."
+            f"{'' if self.domain.kind is None else ' and kind'}, from {self.first} to {self.last}."
         ]
         if self.is_laboratory:
             said.insert(0, f"{LABORATORY}: held against true counts.")
@@ -244,7 +240,7 @@ def backtest(
     forecasters: Mapping[str, Forecaster] | Sequence[Forecaster],
     series: Series,
     *,
-    origins: int | NDArray[np.int64] = 52,
+    origins: int | IntArray = 52,
     horizon: int = 7,
     every: int | None = None,
     covariates: Covariates | None = None,
@@ -265,8 +261,7 @@ def backtest(
         raise SettingError("forecasters must be one or more, of different names. Name them: {'a': ..., 'b': ...}.")
     at = _origins(origins, horizon, horizon if every is None else every, len(series))
     groups = [at] if refit_every is None else [at[i : i + refit_every] for i in range(0, len(at), refit_every)]
-    counts, totals = _held(series, truth, at, horizon)
-    made: dict[str, tuple[CountDistribution, CountDistribution]] = {}
+    held, made = _held(series, truth, at, horizon), dict[str, CountDistribution]()
     told, n_all = progress or (lambda _done, _all: None), len(named) * len(groups)
     for n_done, (name, forecaster) in enumerate(named.items()):
         parts: list[Forecasts] = []
@@ -275,15 +270,13 @@ def backtest(
             # learning sees a series that ends at the first origin, so that nothing later can be looked at
             fitted = forecaster.fit(series.until(int(group[0])), covariates)
             parts.append(fitted.predict_from(series.until(int(group[-1]) + horizon), group, horizon))
-        counts_of, totals_of = [part.counts for part in parts], [part.totals for part in parts]
-        made[name] = CountDistribution.joined(counts_of), CountDistribution.joined(totals_of)
+        made[name] = CountDistribution.joined([part.each for part in parts])
     told(n_all, n_all)
-    squares = {name: squared_errors(each, counts) for name, (each, _) in made.items()}
-    best = min(squares, key=lambda name: Mean.of(squares[name], counts.counted).value)
-    scores = [_score(name, made[name], (counts, totals), squares[best]) for name in made]
+    squares = {name: squared_errors(each, held) for name, each in made.items()}
+    best = min(squares.values(), key=lambda found: held.mean(found).value)
+    scores = [_score(name, made[name], held, best) for name in made]
     scores.sort(key=lambda score: (score.mse if score.mae is None else score.mae).value)
-    raw = Mean.of(squares[best] + counts.variances, counts.counted).value
-    noise = Mean.of(counts.variances, counts.counted).value
+    raw, noise = held.mean(best + held.variances).value, held.mean(held.variances).value
     return Leaderboard(
         tuple(scores),
         at,
@@ -293,11 +286,11 @@ def backtest(
         is_simulation=series.is_simulation,
         domain=series.domain,
         made=made,
-        held=(counts, totals),
+        held=held,
     )
 
 
-def _origins(asked: int | NDArray[np.int64], horizon: int, every: int, n_times: int) -> NDArray[np.int64]:
+def _origins(asked: int | IntArray, horizon: int, every: int, n_times: int) -> IntArray:
     if isinstance(asked, int):
         check_at_least(1, origins=asked, every=every)
         found = n_times - horizon - every * np.arange(asked - 1, -1, -1, dtype=np.int64)
@@ -313,56 +306,39 @@ def _origins(asked: int | NDArray[np.int64], horizon: int, every: int, n_times: 
     return found
 
 
-def _held(series: Series, truth: ExactTally | None, at: NDArray[np.int64], horizon: int) -> tuple[Held, Held]:
-    """Return what forecasts of places, and of all together, are held against: origins x horizon (x places)."""
+def _held(series: Series, truth: ExactTally | None, at: IntArray, horizon: int) -> Held:
+    """Return what forecasts at these origins are held against."""
     ahead = at[:, None] + np.arange(horizon)
-    in_places, counted = series.observed[ahead][..., :-1], series.observed[ahead][..., -1]
-    if truth is None:
-        each = Held(series.values[ahead], noise_variances(series)[ahead], in_places)
-        return each, Held(series.totals[ahead], series.total_variances[ahead], counted)
-    true = truth.reveal().astype(np.float64)
-    if true.shape[0] < len(series) or true.shape[1:] != series.values.shape[1:]:
-        raise SettingError(
-            f"truth must have the series' shape {series.values.shape}; got shape={true.shape}. "
-            "Count the events over the same periods, places and kinds."
-        )
-    each = Held(true[ahead], np.zeros((*ahead.shape, true.shape[1])), in_places)
-    return each, Held(true.sum(axis=1)[ahead], np.zeros(ahead.shape), counted)
+    counts = np.column_stack([series.values, series.totals])
+    variances = np.column_stack([series.stated_variances, series.total_variances])
+    if truth is not None:
+        true = truth.reveal().astype(np.float64)
+        if true.shape[0] < len(series) or true.shape[1:] != series.values.shape[1:]:
+            raise SettingError(
+                f"truth must have the series' shape {series.values.shape}; got shape={true.shape}. "
+                "Count the events over the same periods, places and kinds."
+            )
+        counts = np.column_stack([true, true.sum(axis=1)])
+        variances = np.zeros(counts.shape)
+    return Held(counts[ahead], variances[ahead], series.observed[ahead])
 
 
-def _score(
-    name: str, made: tuple[CountDistribution, CountDistribution], held: tuple[Held, Held], best: FloatArray
-) -> Score:
-    (each, total), (counts, totals), (own, in_all) = made, held, map(squared_errors, made, held)
-    limits = (each.intervals(level) for level in LEVELS)
+def _score(name: str, made: CountDistribution, held: Held, best: FloatArray) -> Score:
+    own, absolute = squared_errors(made, held), np.abs(held.counts - made.means)
+    inside = [covered(made, held, level) for level in LEVELS]
+    widths = (upper - lower for lower, upper in map(made.intervals, LEVELS))
     return Score(
         name,
-        Mean.of(own, counts.counted),
-        Mean.of(np.abs(counts.counts - each.means), counts.counted) if counts.is_exact else None,
-        Mean.of(own - best, counts.counted),
-        _coverages(each, counts),
-        tuple(Mean.of(upper - lower, counts.counted).value for lower, upper in limits),
-        Mean.of(in_all, totals.counted),
-        Mean.of(np.abs(totals.counts - total.means), totals.counted) if totals.is_exact else None,
-        _coverages(total, totals),
-        tuple(Mean.of(own[:, lead], counts.counted[:, lead]).value for lead in range(own.shape[1])),
+        held.mean(own),
+        held.mean(absolute) if held.is_exact(_PLACES) else None,
+        held.mean(own - best),
+        tuple(map(held.mean, inside)),
+        tuple(held.mean(width).value for width in widths),
+        held.mean(own, _ALL),
+        held.mean(absolute, _ALL) if held.is_exact(_ALL) else None,
+        tuple(held.mean(found, _ALL) for found in inside),
+        tuple(held.mean(own, np.s_[:, lead, :-1]).value for lead in range(own.shape[1])),
     )
-
-
-def _coverages(distribution: CountDistribution, held: Held) -> tuple[Mean, ...]:
-    return tuple(Mean.of(covered(distribution, held, level), held.counted) for level in LEVELS)
-
-
-def noise_variances(series: Series) -> FloatArray:
-    """Return the variance of the noise of every count of a series, as the counts are.
-
-    Counts that were made to add up to a public total have less than independent ones.
-    """
-    variances = series.variances
-    if not series.has_public_totals:
-        return variances
-    sums = np.maximum(variances.sum(axis=1, keepdims=True), 1e-300)
-    return np.asarray(variances - np.square(variances) / sums, np.float64)
 
 
 def squared_errors(distribution: CountDistribution, held: Held) -> FloatArray:

@@ -14,19 +14,18 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import ClassVar, Final
 
 import numpy as np
 
 from tacit._base.arrays import BoolArray, FloatArray, IntArray
-from tacit._base.fields import from_plain
 from tacit._base.validation import check_at_least
 from tacit.counts.count_distribution import CountDistribution
 from tacit.counts.series import Series
 from tacit.forecast.forecast import Forecasts
-from tacit.forecast.forecaster import Forecaster, Kept, floats, gap_notes
+from tacit.forecast.forecaster import Forecaster, Kept, gap_notes
 from tacit.forecast.past import History, positive_means
 from tacit.statespace.covariates import Covariates, n_slots, season_length, slots
 
@@ -50,13 +49,20 @@ class Expected:
 
     ``known`` is the known variance of the mean itself; ``repeats`` (origins x horizon) says how many steps of the
     horizon share one mean, whose error counts that many times over in their sum. ``shared`` is the variance of an error
-    that all steps have in common, such as the noise of a place's level.
+    that all steps have in common, such as the noise of a place's level. ``learned`` (origins x 1) is how many bins
+    before each origin the means were last told anything.
     """
 
     means: FloatArray
     known: FloatArray | float = 0.0
     repeats: FloatArray | float = 1.0
     shared: FloatArray | float = 0.0
+    learned: IntArray | int = 0
+
+    def leads(self) -> FloatArray:
+        """Return how many bins ago, 1 or more, the means were told anything: origins x horizon."""
+        ahead = np.maximum(np.arange(1, self.means.shape[1] + 1) + self.learned, 1)
+        return np.broadcast_to(ahead.astype(np.float64), self.means.shape[:2])
 
     def variances(self) -> FloatArray:
         """Return the known variance of each mean."""
@@ -90,18 +96,14 @@ class Overdispersion:
     yearly: float
     per_year: int
 
-    def counts(self, expected: Expected, leads: FloatArray, n_missing: IntArray) -> CountDistribution:
-        """Return the distributions of single counts.
-
-        ``leads`` (origins x horizon) are the bins since the model last learned, ``n_missing`` how many just before each
-        origin were not counted.
-        """
-        means, phi = expected.means, self._at(self.single, leads, n_missing[:, None])
+    def counts(self, expected: Expected, n_missing: IntArray) -> CountDistribution:
+        """Return the distributions of single counts; ``n_missing`` bins just before each origin were not counted."""
+        means, phi = expected.means, self._at(self.single, expected.leads(), n_missing[:, None])
         return CountDistribution(means, means + expected.variances() + phi * np.square(means))
 
-    def sums(self, expected: Expected, leads: FloatArray, n_missing: IntArray) -> CountDistribution:
+    def sums(self, expected: Expected, n_missing: IntArray) -> CountDistribution:
         """Return the distributions of the sums over the whole horizon: origins x (places and all)."""
-        means, phi = expected.means.sum(axis=1), self._at(self.summed, leads[:, -1], n_missing)
+        means, phi = expected.means.sum(axis=1), self._at(self.summed, expected.leads()[:, -1], n_missing)
         return CountDistribution(means, means + expected.sum_variances() + phi * np.square(means))
 
     def _at(self, table: FloatArray, leads: FloatArray, n_missing: IntArray) -> FloatArray:
@@ -124,29 +126,22 @@ class ResidualForecaster(Forecaster):
     (:meth:`_expect`).
     """
 
-    kept: ClassVar[Kept] = {"overdispersion": partial(from_plain, Overdispersion)}
+    kept: ClassVar[Kept] = {"overdispersion": Overdispersion}
     _overdispersion: Overdispersion
 
     def _forecasts(self, series: Series, origins: IntArray, horizon: int) -> Forecasts:
-        found = self._overdispersion.counts(*self._ahead(series, origins, horizon))
-        return Forecasts(origins, found[:, :, :-1], found[:, :, -1])
+        return Forecasts(origins, self._overdispersion.counts(*self._ahead(series, origins, horizon)))
 
-    def _sums(self, series: Series, made: Forecasts) -> tuple[CountDistribution, CountDistribution]:
-        found = self._overdispersion.sums(*self._ahead(series, made.origins, made.totals.means.shape[1]))
-        return found[0, :-1], found[0, -1:]
+    def _sums(self, series: Series, made: Forecasts) -> CountDistribution:
+        return self._overdispersion.sums(*self._ahead(series, made.origins, made.each.means.shape[1]))[0]
 
-    def _ahead(self, series: Series, origins: IntArray, horizon: int) -> tuple[Expected, FloatArray, IntArray]:
+    def _ahead(self, series: Series, origins: IntArray, horizon: int) -> tuple[Expected, IntArray]:
         # what was learned settles the noise, too: shares of the whole series would look at what comes after an origin
         history = History.of(series, self._fitted().shares)
-        expected = self._expect(history, origins, horizon)
-        return expected, self._leads(origins, horizon), series.since_counted(origins)
+        return self._expect(history, origins, horizon), series.since_counted(origins)
 
     def _notes(self, series: Series, horizon: int) -> tuple[str, ...]:
         return gap_notes(int(series.since_counted(np.array([len(series)]))[0]), series.domain.time.step)
-
-    def _leads(self, origins: IntArray, horizon: int) -> FloatArray:
-        """Return how many bins ago the model was last told anything, for each bin ahead."""
-        return np.broadcast_to(np.arange(1.0, horizon + 1), (len(origins), horizon))
 
     @abstractmethod
     def _expect(self, history: History, origins: IntArray, horizon: int) -> Expected: ...
@@ -163,8 +158,7 @@ class WeekdayMean(ResidualForecaster):
     name = "weekday mean"
     kept: ClassVar[Kept] = {
         **ResidualForecaster.kept,
-        "n_times": int,
-        **dict.fromkeys(("means", "variances", "shared"), floats),
+        **{"n_times": int, "means": FloatArray, "variances": FloatArray, "shared": FloatArray},
     }
 
     def __init__(self, *, years: int | None = None) -> None:
@@ -206,11 +200,8 @@ class WeekdayMean(ResidualForecaster):
         return np.maximum(usual + gain * (means - usual), history.floor), known, (1 - gain) * errors
 
     def _expect(self, history: History, origins: IntArray, horizon: int) -> Expected:
-        return _of_slots((self._means, self._variances, self._shared), history, origins, horizon)
-
-    def _leads(self, origins: IntArray, horizon: int) -> FloatArray:
-        leads = origins[:, None] + np.arange(1, horizon + 1) - self._n_times
-        return np.asarray(np.maximum(leads, 1), np.float64)
+        found = _of_slots((self._means, self._variances, self._shared), history, origins, horizon)
+        return replace(found, learned=origins[:, None] - self._n_times)
 
 
 class SeasonalNaive(ResidualForecaster):
@@ -229,7 +220,7 @@ class SeasonalNaive(ResidualForecaster):
     """
 
     name = "seasonal naive"
-    kept: ClassVar[Kept] = {**ResidualForecaster.kept, "levels": floats, "errors": floats, "deviation": float}
+    kept: ClassVar[Kept] = {**ResidualForecaster.kept, "levels": FloatArray, "errors": FloatArray, "deviation": float}
 
     def __init__(self, *, season: str = "week") -> None:
         self.season = season

@@ -21,9 +21,8 @@ from functools import partial
 from typing import Any, ClassVar, Final, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
-from tacit._base.arrays import FloatArray, IntArray
+from tacit._base.arrays import Float32Array, FloatArray, IntArray
 from tacit._base.extras import require
 from tacit._base.languages import stored
 from tacit._base.validation import check_at_least, check_one_of, check_positive, check_share
@@ -33,7 +32,7 @@ from tacit.domain import Domain
 from tacit.errors import SettingError
 from tacit.forecast.baselines import Expected, ResidualForecaster, learn_overdispersion
 from tacit.forecast.forecast import Forecasts
-from tacit.forecast.forecaster import Forecaster, Kept, floats, forecaster_from_dict, forecaster_named
+from tacit.forecast.forecaster import Forecaster, Kept, forecaster_from_dict, forecaster_named
 from tacit.forecast.past import History
 from tacit.forecast.tree_cases import LEADS, Cases, Told, feature_groups, fewest_losses, means_of, ranks
 from tacit.statespace.covariates import Covariates, calendar_columns, season_length
@@ -65,8 +64,8 @@ class BoostingForecaster(Forecaster):
     name = "boosting"
     kept: ClassVar[Kept] = {
         "base": forecaster_from_dict,
-        "ranks": lambda ranks: np.asarray(ranks, np.int64),
-        "names": tuple,
+        "ranks": IntArray,
+        "names": tuple[str, ...],
         "columns": lambda columns: [int(column) for column in columns],
         "n_trees": int,
         "booster": _trees,
@@ -181,23 +180,19 @@ class BoostingForecaster(Forecaster):
         told = self.told(series, int(origins.min()), int(origins.max()))
         leads, factors = np.arange(1, horizon + 1), []
         for some in told.blocks(origins, horizon):
-            base = np.concatenate([made.counts.means[some], made.totals.means[some, :, None]], axis=2)
-            base = np.maximum(base, np.finfo(np.float32).tiny)
+            base = np.maximum(made.each.means[some], np.finfo(np.float32).tiny)
             rows = told.features(origins[some], leads, base)[:, self._columns]
             means = _corrected(self._booster, rows, base.reshape(-1), self._n_trees).reshape(base.shape)
             # trees know the total better than its parts
             means[..., :-1] *= means[..., -1:] / means[..., :-1].sum(axis=2, keepdims=True)
             factors.append(means / base)
-        factor = np.concatenate(factors)
-        return Forecasts(origins, _scaled(made.counts, factor[..., :-1]), _scaled(made.totals, factor[..., -1]))
+        return Forecasts(origins, _scaled(made.each, np.concatenate(factors)))
 
-    def _sums(self, series: Series, made: Forecasts) -> tuple[CountDistribution, CountDistribution]:
-        base = self._base.predict(made.totals.means.shape[1])
-        sums, total = made.counts.means[0].sum(axis=0), made.totals.means.sum(axis=1)
-        return (
-            _scaled(base.sums, sums / np.maximum(base.sums.means, 1e-300)),
-            _scaled(base.total_sum, total / np.maximum(base.total_sum.means, 1e-300)),
-        )
+    def _sums(self, series: Series, made: Forecasts) -> CountDistribution:
+        base = self._base.predict(made.each.means.shape[1])
+        sums = CountDistribution.joined([base.sums, base.total_sum])
+        means = np.append(made.counts.means[0].sum(axis=0), made.totals.means[0].sum())
+        return _scaled(sums, means / np.maximum(sums.means, 1e-300))
 
     def _notes(self, series: Series, horizon: int) -> tuple[str, ...]:
         own = () if self._covariates is None else self._covariates.notes
@@ -219,7 +214,7 @@ class PaperForecaster(ResidualForecaster):
     """
 
     name = "paper's XGBoost"
-    kept: ClassVar[Kept] = {**ResidualForecaster.kept, "ratio": floats, "boosters": lambda raw: list(map(_trees, raw))}
+    kept: ClassVar[Kept] = {**ResidualForecaster.kept, "ratio": FloatArray, "boosters": lambda raw: [*map(_trees, raw)]}
 
     max_depth: int = 3
     learning_rate: float = 0.1
@@ -319,7 +314,7 @@ def _check_trees(settings: BoostingForecaster | PaperForecaster) -> None:
     check_positive(learning_rate=settings.learning_rate)
 
 
-def _corrected(booster: Any, features: NDArray[np.float32], base: FloatArray, n_trees: int) -> FloatArray:
+def _corrected(booster: Any, features: Float32Array, base: FloatArray, n_trees: int) -> FloatArray:
     """Return what is expected by the base and by the first trees over it."""
     if n_trees == 0:
         return base.copy()
@@ -327,7 +322,7 @@ def _corrected(booster: Any, features: NDArray[np.float32], base: FloatArray, n_
     return means_of(booster.inplace_predict(features, iteration_range=(0, n_trees), **margin))
 
 
-def _poisson(margins: NDArray[np.float32], rows: Any) -> tuple[FloatArray, FloatArray]:
+def _poisson(margins: Float32Array, rows: Any) -> tuple[FloatArray, FloatArray]:
     """Return gradient and curvature of the Poisson loss; xgboost leaves weights to the loss."""
     means, weights = means_of(margins.astype(np.float64)), rows.get_weight()
     return weights * (means - rows.get_label()), weights * means

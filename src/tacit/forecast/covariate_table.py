@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
-from tacit._base.arrays import BoolArray, FloatArray, IntArray
+from tacit._base.arrays import BoolArray, FloatArray, IntArray, Times
 from tacit._base.extras import require
 from tacit._base.languages import stored
 from tacit._base.reading import LARGEST_EXPANDED, LARGEST_NUMBER
@@ -25,6 +25,7 @@ from tacit.events.columns import codes_of, is_text, read_number, text_of
 from tacit.events.dates import BLANK, GOOD, UNDECIDED, DateForm, DateOrder, ReadDates, parse_date_format, read_dates
 from tacit.events.interpret import bins_and_clock
 from tacit.events.mapping import ReadOptions, find_column
+from tacit.events.passes import Reading
 from tacit.events.proposal import recognized
 from tacit.events.sources import Source, open_source
 from tacit.statespace.covariates import SECONDS_A_DAY, Covariates, bins_per_day
@@ -33,6 +34,8 @@ _MISSING: Final = ("", "na", "nan", "null", "none", "-")
 _AROUND: Final = 10  # days of the year on either side: half of them leave a daily mean of few years ragged
 _DAYS: Final = 366  # of a year
 _MOST_PHI: Final = 0.98  # of an anomaly left after a bin: half of it is gone in five weeks of days
+_LEFT_OUT: Final = partial(stored, "the column %(name)s of %(table)s holds no number and is left out")
+_FORECAST: Final = partial(stored, "%(name)s is forecast from %(when)s on by what is usual for the season")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -41,7 +44,7 @@ class _Rows:
 
     numbers: IntArray
     bins: IntArray
-    clock: NDArray[np.datetime64]
+    clock: Times
     places: IntArray | None
 
 
@@ -81,20 +84,12 @@ def read_covariates(
         name = opened.names[position].strip()
         values, is_blank = _numbers(array, options.decimal)
         if is_text(array.type) and np.isnan(values).all() and not is_blank.all():
-            notes.append(
-                stored("the column %(name)s of %(table)s holds no number and is left out", name=name, table=opened.name)
-            )
+            notes.append(_LEFT_OUT(name=name, table=opened.name))
             continue
         _check_numbers(values, is_blank, numbers, name, opened.name)
         found[name], since = carried_on(_joined(values, rows, time, domain.place.n_cells), time)
         if since is not None:
-            notes.append(
-                stored(
-                    "%(name)s is forecast from %(when)s on by what is usual for the season",
-                    name=name,
-                    when=time.label(since),
-                )
-            )
+            notes.append(_FORECAST(name=name, when=time.label(since)))
     if not found:
         raise SettingError(f"{opened.name} must have a column of numbers besides its dates; it has none. Add one.")
     return Covariates(time, found, tuple(notes))
@@ -105,14 +100,11 @@ def _load(opened: Source, positions: Sequence[int]) -> tuple[list[Any], IntArray
     pa = require("pyarrow", extra="events")
     parts: list[tuple[Any, ...]] = []
     numbers: list[IntArray] = []
-    passed, n_bytes = opened.first_row, 0
-    for piece in opened.pieces(positions):
-        table = piece.load()
-        if table.damage is not None:
-            raise UnreadableFile(f"{opened.name}, row {passed + table.n_records}: {table.damage}.")
+    n_bytes = 0
+    for first, table in Reading(opened, positions, lambda table: table).run():
         for reason, bad in table.set_aside().items():
             if len(bad):
-                raise DataError(f"{opened.name}, row {passed + int(bad[0])}: the row has {reason.value}. Correct it.")
+                raise DataError(f"{opened.name}, row {first + int(bad[0])}: the row has {reason.value}. Correct it.")
         n_bytes += sum(column.nbytes for column in table.columns) + table.records().nbytes
         if n_bytes > LARGEST_EXPANDED:
             raise UnreadableFile(
@@ -120,17 +112,15 @@ def _load(opened: Source, positions: Sequence[int]) -> tuple[list[Any], IntArray
                 "more. Leave rows or columns out."
             )
         parts.append(table.columns)
-        numbers.append(passed + table.records())
-        passed += table.n_records
+        numbers.append(first + table.records())
     if not sum(len(part) for part in numbers):
         raise DataError(f"{opened.name} has no rows below its column names. Give a table with a row for each day.")
     # blocks of a table may differ in how they hold the same kind of column
-    columns = [pa.concat_arrays([_plain(array) for array in arrays]) for arrays in zip(*parts, strict=True)]
-    return columns, np.concatenate(numbers)
-
-
-def _plain(array: Any) -> Any:
-    return text_of(array).cast("large_string") if is_text(array.type) else array
+    plain = (
+        [text_of(one).cast("large_string") if is_text(one.type) else one for one in column]
+        for column in zip(*parts, strict=True)
+    )
+    return [pa.concat_arrays(arrays) for arrays in plain], np.concatenate(numbers)
 
 
 def _dates(column: Any, numbers: IntArray, name: str, source: str, options: ReadOptions) -> ReadDates:
@@ -149,13 +139,19 @@ def _dates(column: Any, numbers: IntArray, name: str, source: str, options: Read
             f"{source}: no date tells whether they are day first or month first (the first in question is in row "
             f"{numbers[np.argmax(is_undecided)]}). Write the year first."
         )
-    if (bad := np.flatnonzero(dates.state != GOOD)).size:
-        rule = "must not be blank" if dates.state[bad[0]] == BLANK else "must be a date"
-        raise DataError(
-            f"{source}, row {numbers[bad[0]]}, column {name}: each entry {rule}; {bad.size} are not. "
-            "Correct them, or name another column as date."
-        )
+    is_bad = dates.state != GOOD
+    rule = "entry must not be blank" if dates.state[np.argmax(is_bad)] == BLANK else "entry must be a date"
+    _refuse(is_bad, numbers, name, source, rule, "name another column as date")
     return dates
+
+
+def _refuse(is_bad: BoolArray, numbers: IntArray, name: str, source: str, rule: str, way: str, of: str = "") -> None:
+    """Refuse a column with bad entries, by the row of the first and how many there are; ``way`` is a way out."""
+    if is_bad.any():
+        raise DataError(
+            f"{source}, row {numbers[np.argmax(is_bad)]}, column {name}: each {rule}; {np.count_nonzero(is_bad)} {of}"
+            f"are not. Correct them, or {way}."
+        )
 
 
 def _places(column: Any, numbers: IntArray, name: str, source: str, domain: Domain) -> IntArray:
@@ -167,11 +163,7 @@ def _places(column: Any, numbers: IntArray, name: str, source: str, domain: Doma
             f"{source}, column {name}: places must be names; this column holds {column.type}. Name another column."
         ) from None
     found = np.asarray(domain.place.match(texts), np.int64)[codes]
-    if (bad := np.flatnonzero(found < 0)).size:
-        raise DataError(
-            f"{source}, row {numbers[bad[0]]}, column {name}: each entry must be a place of the series; {bad.size} are "
-            "not. Correct them, or leave such rows out."
-        )
+    _refuse(found < 0, numbers, name, source, "entry must be a place of the series", "leave such rows out")
     return np.asarray(found, np.int64)
 
 
@@ -211,16 +203,9 @@ def _numbers(column: Any, decimal: str | None) -> tuple[FloatArray, BoolArray]:
 def _check_numbers(values: FloatArray, is_blank: BoolArray, numbers: IntArray, name: str, source: str) -> None:
     """Refuse entries that are neither numbers nor blank, and numbers beyond what can be squared and added up."""
     is_number, is_large = np.isfinite(values) | is_blank, np.abs(values) > LARGEST_NUMBER
-    if (bad := np.flatnonzero(~is_number & ~is_large)).size:
-        raise DataError(
-            f"{source}, row {numbers[bad[0]]}, column {name}: each entry must be a number or blank; {bad.size} of "
-            f"{len(values)} are not. Correct them, or leave the column out."
-        )
-    if (bad := np.flatnonzero(is_large)).size:
-        raise DataError(
-            f"{source}, row {numbers[bad[0]]}, column {name}: each number must be at most {LARGEST_NUMBER:g} in size; "
-            f"{bad.size} are not. Correct them, or leave the column out."
-        )
+    where, way, of = (numbers, name, source), "leave the column out", f"of {len(values)} "
+    _refuse(~is_number & ~is_large, *where, "entry must be a number or blank", way, of)
+    _refuse(is_large, *where, f"number must be at most {LARGEST_NUMBER:g} in size", way)
 
 
 def _joined(values: FloatArray, rows: _Rows, time: TimeAxis, n_places: int) -> FloatArray:

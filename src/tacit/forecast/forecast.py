@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Final
+from functools import partial
+from typing import Any, Final
 
 import numpy as np
 
@@ -15,14 +15,10 @@ from tacit._base.rounding import whole
 from tacit._base.validation import check_positive, check_share
 from tacit.counts.count_distribution import CountDistribution
 from tacit.counts.series import Series
-from tacit.domain import ALL, Domain, TimeAxis, sum_groups
-from tacit.errors import Remedy, SettingError
+from tacit.domain import ALL, Domain, sum_groups
 from tacit.statespace.covariates import season_length, weekdays
 
 DEFAULT_QUANTILE: Final = 0.9  # crews are enough on nine days in ten
-MOST_BINS: Final = 9_000  # 24 years of days, a year of hours: tables and pages stay within memory
-_PERIOD: Final = re.compile(r"(?:(\d+)\s+)?(hour|day|week|month|year)s?")
-_DIGITS: Final = 9  # of a number that are read: with more it is too far anyway, and might overflow
 _LEAST: Final = 1e-12  # guards divisions: of a total of next to nothing, and of a column that is next to all of it
 _SLACK: Final = 1e-9  # a quotient that is whole but for its last digits needs no crew more
 UNUSUAL: Final = 0.15
@@ -31,6 +27,11 @@ BUSY_SHARE: Final = 0.05
 """A busy bin is one of the busiest so many of the last year."""
 BUSY_CHANCE: Final = 0.15
 """The chance of a busy bin from which it is worth a word: three times the usual one."""
+_MORE: Final = message("%(share)s more expected than on %(weekdays)s of the last %(n)s weeks.")
+_FEWER: Final = message("%(share)s fewer expected than on %(weekdays)s of the last %(n)s weeks.")
+_BUSY: Final = message(
+    "A busy %(step)s may come: %(chance)s chance of %(limit)s or more in all, as one %(step)s in %(n)s had lately."
+)
 _WEEKDAYS: Final = (
     *(message("Mondays"), message("Tuesdays"), message("Wednesdays"), message("Thursdays"), message("Fridays")),
     *(message("Saturdays"), message("Sundays")),
@@ -45,12 +46,19 @@ _FEWEST_BINS: Final = 60  # of which the busiest twentieth is three
 class Forecasts:
     """Forecasts made at several origins: origin ``o`` knows the bins before ``o`` and speaks of bin ``o`` and on.
 
-    ``counts`` are distributions of origins x horizon x places, ``totals`` of origins x horizon: all places together.
+    ``each`` are distributions of origins x horizon x (places and, last, all together).
     """
 
     origins: IntArray
-    counts: CountDistribution
-    totals: CountDistribution
+    each: CountDistribution
+
+    @property
+    def counts(self) -> CountDistribution:
+        return self.each[..., :-1]
+
+    @property
+    def totals(self) -> CountDistribution:
+        return self.each[..., -1]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -91,20 +99,13 @@ class Forecast:
             return [(ALL, "", self)]
         found = [(ALL, "", self.coarsen(kind=ALL))]
         for level in (*axis.groups, axis.level):
-            of_level = self.coarsen(kind=level)
-            in_all = self.coarsen(place=ALL, kind=level)
+            of_level, in_all = self.coarsen(kind=level), self.coarsen(place=ALL, kind=level)
             assert of_level.domain.kind is not None
             for number, name in enumerate(of_level.domain.kind.cells):
                 some = slice(number, None, of_level.domain.n_kinds)
-                of_kind = replace(
-                    self,
-                    domain=replace(self.domain, kind=None),
-                    counts=of_level.counts[:, some],
-                    totals=in_all.counts[:, number],
-                    sums=of_level.sums[some],
-                    total_sum=in_all.sums[[number]],
-                )
-                found.append((level, name, of_kind))
+                parts: dict[str, Any] = {"counts": of_level.counts[:, some], "totals": in_all.counts[:, number]}
+                parts |= {"sums": of_level.sums[some], "total_sum": in_all.sums[[number]]}
+                found.append((level, name, replace(self, domain=replace(self.domain, kind=None), **parts)))
         return found
 
 
@@ -149,51 +150,6 @@ def crews_for(
     return np.ceil(distribution.quantiles(quantile) / per_crew - _SLACK).astype(np.int64)
 
 
-def horizon_of(asked: str | int, time: TimeAxis) -> int:
-    """Return the number of bins after the end of an axis that were asked for: 7, or "week", "2 weeks", "month", "year".
-
-    >>> horizon_of("month", TimeAxis.between("2018-01-01", "2018-01-31"))
-    28
-    >>> horizon_of("day", TimeAxis.between("2018-01-01", "2018-01-31", step="hour"))
-    24
-    """
-    words = str(asked).strip()
-    found = int(words[:_DIGITS]) if words.isdecimal() else _period(words, time)
-    if not 1 <= found <= MOST_BINS:
-        nearer = "Look less far ahead." if found else Remedy.CHOOSE_HORIZON
-        raise SettingError(f"horizon must be 1 to {MOST_BINS:,} periods; got horizon={asked}.", remedy=nearer)
-    return found
-
-
-def _period(asked: str, time: TimeAxis) -> int:
-    """Return how many bins after the last begin before the end of a period."""
-    known = _PERIOD.fullmatch(asked)
-    if known is None:
-        raise SettingError(
-            f"horizon must be a number of periods, or day, week, month or year; got horizon={asked}.",
-            remedy=Remedy.CHOOSE_HORIZON,
-        )
-    many, unit = int((known[1] or "1")[:_DIGITS]), known[2]
-    last = time.n_bins or 0
-    coming = time.without_end().starts(last + MOST_BINS + 2)[last:]
-    begins = coming[0]
-    if unit in ("month", "year"):
-        months = many * (12 if unit == "year" else 1)
-        month = begins.astype("datetime64[M]")
-        ends = (month + months).astype("datetime64[s]") + (begins - month.astype("datetime64[s]"))
-        ends = min(ends, (month + months + 1).astype("datetime64[s]"))  # there is no 31 February
-    else:
-        ends = begins + np.timedelta64(many * {"hour": 3600, "day": 86_400, "week": 604_800}[unit], "s")
-    found = int(np.searchsorted(coming, ends, side="left"))
-    if found > MOST_BINS:
-        return found
-    if coming[found] > ends:
-        raise SettingError(
-            f"horizon must be whole periods, and each is a {time.step}; got horizon={asked}. Give a number of periods."
-        )
-    return found
-
-
 def notable_bins(
     forecast: Forecast, series: Series, holidays: Mapping[str, str] | None = None
 ) -> dict[int, tuple[str, ...]]:
@@ -202,20 +158,14 @@ def notable_bins(
     Only the total of all places is looked at, which is known better than any single place. ``holidays`` are names by
     ISO date.
     """
-    named = _holidays(forecast, holidays or {})
-    of_holidays = {bin: gettext("Public holiday: %(name)s.", name=name) for bin, name in named.items()}
+    time, named, of_holidays = forecast.domain.time, holidays or {}, dict[int, str]()
+    if time.step not in ("week", "month", "year"):  # of a holiday's bins the first
+        days = [str(start)[:10] for start in time.starts()]
+        of_day = {day: gettext("Public holiday: %(name)s.", name=name) for day, name in named.items()}
+        of_holidays = {days.index(day): words for day, words in of_day.items() if day in days}
     reasons = of_holidays, _unusual(forecast, series), _busy(forecast, series)
     bins = sorted(set().union(*reasons))
     return {bin: tuple(words[bin] for words in reasons if bin in words) for bin in bins}
-
-
-def _holidays(forecast: Forecast, names: Mapping[str, str]) -> dict[int, str]:
-    """Return the first bin of each holiday, where bins are no longer than a day."""
-    time = forecast.domain.time
-    if time.step in ("week", "month", "year"):
-        return {}
-    days = [str(start)[:10] for start in time.starts()]
-    return {days.index(day): name for day, name in names.items() if day in days}
 
 
 def _unusual(forecast: Forecast, series: Series) -> dict[int, str]:
@@ -231,16 +181,8 @@ def _unusual(forecast: Forecast, series: Series) -> dict[int, str]:
         doubt = float(np.sqrt(series.total_variances[same].sum())) / max(len(same), 1)
         gap = float(forecast.totals.means[bin]) - usual
         if usual > 0 and abs(gap) > UNUSUAL * usual + 2 * doubt:
-            than = {
-                "share": figures(f"{100 * abs(gap) / usual:.0f}%"),
-                "weekdays": gettext(_WEEKDAYS[weekday]),
-                "n": len(same),
-            }
-            found[bin] = (
-                gettext("%(share)s more expected than on %(weekdays)s of the last %(n)s weeks.", **than)
-                if gap > 0
-                else gettext("%(share)s fewer expected than on %(weekdays)s of the last %(n)s weeks.", **than)
-            )
+            share, days = figures(f"{100 * abs(gap) / usual:.0f}%"), gettext(_WEEKDAYS[weekday])
+            found[bin] = gettext(_MORE if gap > 0 else _FEWER, share=share, weekdays=days, n=len(same))
     return found
 
 
@@ -252,16 +194,6 @@ def _busy(forecast: Forecast, series: Series) -> dict[int, str]:
         return {}
     limit = float(np.ceil(np.quantile(series.totals[recent], 1 - BUSY_SHARE)))
     chances = 1.0 - forecast.totals.below(np.full(len(forecast.totals.means), limit))
-    one = gettext(_STEPS.get(step, _OTHER_STEP))
-    return {
-        bin: gettext(
-            "A busy %(step)s may come: %(chance)s chance of %(limit)s or more in all, as one %(step)s in %(n)s had "
-            "lately.",
-            step=one,
-            chance=figures(f"{100 * chance:.0f}%"),
-            limit=whole(limit),
-            n=round(1 / BUSY_SHARE),
-        )
-        for bin, chance in enumerate(chances.tolist())
-        if chance >= BUSY_CHANCE
-    }
+    one, found = gettext(_STEPS.get(step, _OTHER_STEP)), enumerate(chances.tolist())
+    words = partial(gettext, _BUSY, step=one, limit=whole(limit), n=round(1 / BUSY_SHARE))
+    return {bin: words(chance=figures(f"{100 * chance:.0f}%")) for bin, chance in found if chance >= BUSY_CHANCE}

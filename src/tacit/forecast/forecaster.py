@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
@@ -13,8 +13,8 @@ from typing import Any, ClassVar, Final, Self
 
 import numpy as np
 
-from tacit._base.arrays import FloatArray, IntArray
-from tacit._base.fields import plain
+from tacit._base.arrays import IntArray
+from tacit._base.fields import from_plain, plain
 from tacit._base.languages import message, stored
 from tacit._base.validation import check_at_least
 from tacit.counts.count_distribution import CountDistribution
@@ -24,8 +24,8 @@ from tacit.errors import PlanMismatch, SettingError
 from tacit.forecast.forecast import Forecast, Forecasts
 from tacit.statespace.covariates import Covariates
 
-Kept = Mapping[str, Callable[[Any], Any]]
-"""What was learned, by the names of attributes without their underscore, and how each is read back from a file."""
+Kept = Mapping[str, Any]
+"""What was learned, by the names of attributes without their underscore: types for :func:`from_plain`, or readers."""
 
 
 class Forecaster(ABC):
@@ -37,7 +37,8 @@ class Forecaster(ABC):
     that a search may set them one by one.
 
     A forecaster says how it learns (:meth:`_learn`), what it expects at origins (:meth:`_forecasts`) and over a whole
-    horizon (:meth:`_sums`), what a reader must know (:meth:`_notes`), and what of it is ``kept`` in a file.
+    horizon (:meth:`_sums`: of places and, last, of all together), what a reader must know (:meth:`_notes`), and what of
+    it is ``kept`` in a file.
     """
 
     name: str
@@ -75,11 +76,13 @@ class Forecaster(ABC):
         check_at_least(1, horizon=horizon)
         series = self._fitted()
         found = self._forecasts(series, np.array([len(series)]), horizon)
+        sums = self._sums(series, found)
         return Forecast(
             coming(series.domain, horizon),
             found.counts[0],
             found.totals[0],
-            *self._sums(series, found),
+            sums[:-1],
+            sums[-1:],
             forecaster=self.name,
             origin=series.origin,
             is_simulation=series.is_simulation,
@@ -125,8 +128,8 @@ class Forecaster(ABC):
         """Return this forecaster with what another of its kind had learned."""
         self._series = Series.from_dict(learned["series"])
         axis = partial(Covariates.from_dict, time=self._series.domain.time)
-        for name, read in dict[str, Callable[[Any], Any]](covariates=axis, **self.kept).items():
-            setattr(self, f"_{name}", None if learned[name] is None else read(learned[name]))
+        for name, kind in {"covariates": axis, **self.kept}.items():
+            setattr(self, f"_{name}", None if learned[name] is None else from_plain(kind, learned[name]))
         return self
 
     def _fitted(self) -> Series:
@@ -141,7 +144,7 @@ class Forecaster(ABC):
     def _forecasts(self, series: Series, origins: IntArray, horizon: int) -> Forecasts: ...
 
     @abstractmethod
-    def _sums(self, series: Series, made: Forecasts) -> tuple[CountDistribution, CountDistribution]: ...
+    def _sums(self, series: Series, made: Forecasts) -> CountDistribution: ...
 
     @abstractmethod
     def _notes(self, series: Series, horizon: int) -> tuple[str, ...]: ...
@@ -156,11 +159,6 @@ def _plain(part: Any) -> Any:
     return part.to_dict() if hasattr(part, "to_dict") else plain(part)
 
 
-def floats(values: Any) -> FloatArray:
-    """Return an array of a file as floats."""
-    return np.asarray(values, np.float64)
-
-
 def coming(domain: Domain, horizon: int) -> Domain:
     """Return the ``horizon`` bins after a domain, with its places."""
     time, n_times = domain.time, domain.shape[0]
@@ -170,23 +168,9 @@ def coming(domain: Domain, horizon: int) -> Domain:
 
 def gap_notes(n_bins: int, step: str) -> tuple[str, ...]:
     """Return what to say of a series whose last bins were not counted."""
-    if n_bins == 0:
-        return ()
     if n_bins > 1:
-        return (
-            stored(
-                "the last %(steps)s were not counted, or not in full: the forecast looks further ahead, and its "
-                "intervals are wider",
-                steps=bins_in_words(n_bins, step),
-            ),
-        )
-    return (
-        stored(
-            "the last %(step)s was not counted, or not in full: the forecast looks further ahead, and its intervals "
-            "are wider",
-            step=_BINS.get(step, _OTHER_BINS)[0],
-        ),
-    )
+        return (_GAP[1](steps=bins_in_words(n_bins, step)),)
+    return (_GAP[0](step=_BINS.get(step, _OTHER_BINS)[0]),) if n_bins else ()
 
 
 def bins_in_words(n_bins: int, step: str) -> str:
@@ -198,6 +182,18 @@ def bins_in_words(n_bins: int, step: str) -> str:
     return _BINS.get(step, _OTHER_BINS)[1](n=n_bins)
 
 
+_GAP: Final = (
+    partial(
+        stored,
+        "the last %(step)s was not counted, or not in full: the forecast looks further ahead, and its intervals are "
+        "wider",
+    ),
+    partial(
+        stored,
+        "the last %(steps)s were not counted, or not in full: the forecast looks further ahead, and its intervals are "
+        "wider",
+    ),
+)
 _BINS: Final = {
     "hour": (stored("hour"), partial(stored, "%(n)s hours")),
     "day": (stored("day"), partial(stored, "%(n)s days")),

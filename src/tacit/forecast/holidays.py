@@ -14,9 +14,8 @@ from functools import cache
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
-from tacit._base.arrays import FloatArray
+from tacit._base.arrays import FloatArray, IntArray, Times
 from tacit._base.extras import require
 from tacit._base.languages import stored
 from tacit._base.validation import check_at_least
@@ -25,27 +24,19 @@ from tacit.domain.names import fold_name
 from tacit.errors import SettingError
 from tacit.statespace.covariates import Covariates, weekdays
 
-Days = NDArray[np.datetime64]
-
 _REFORM: Final = dt.date(2015, 8, 31)  # zones were redrawn for the school year 2015–2016
 _SPAN: Final = re.compile(r"([ABC])(?: until (\d{4}-\d{2}-\d{2}))?")
 
-# the zones set on 24 July 1995, and those of today
-_BEFORE: Final = {
-    "A": "Caen, Clermont-Ferrand, Grenoble, Lyon, Montpellier, Nancy-Metz, Nantes, Rennes, Toulouse",
-    "B": (
-        "Aix-Marseille, Amiens, Besançon, Dijon, Lille, Limoges, Nice, Orléans-Tours, Poitiers, Reims, Rouen, "
-        "Strasbourg"
-    ),
-    "C": "Bordeaux, Créteil, Paris, Versailles",
-}
-_SINCE: Final = {
-    "A": "Besançon, Bordeaux, Clermont-Ferrand, Dijon, Grenoble, Limoges, Lyon, Poitiers",
-    "B": (
-        "Aix-Marseille, Amiens, Caen, Lille, Nancy-Metz, Nantes, Nice, Normandie, Orléans-Tours, Reims, Rennes, Rouen, "
-        "Strasbourg"
-    ),
-    "C": "Créteil, Montpellier, Paris, Toulouse, Versailles",
+# the zone set on 24 July 1995 ("-" for none), and that of today
+_ZONES: Final = {
+    "AA": "Clermont-Ferrand, Grenoble, Lyon",
+    "BA": "Besançon, Dijon, Limoges, Poitiers",
+    "CA": "Bordeaux",
+    "AB": "Caen, Nancy-Metz, Nantes, Rennes",
+    "BB": "Aix-Marseille, Amiens, Lille, Nice, Orléans-Tours, Reims, Rouen, Strasbourg",
+    "-B": "Normandie",
+    "AC": "Montpellier, Toulouse",
+    "CC": "Créteil, Paris, Versailles",
 }
 TABLE_BEGINS: Final = dt.date(1995, 9, 1)
 
@@ -99,7 +90,7 @@ def public_holidays(time: TimeAxis, *, country: str = "FR", subdivision: str | N
     return {str(day): str(found[day]) for day in days.tolist() if day in found}
 
 
-def _public(days: Days, country: str, subdivision: str | None) -> tuple[dict[str, FloatArray], list[str]]:
+def _public(days: Times, country: str, subdivision: str | None) -> tuple[dict[str, FloatArray], list[str]]:
     years = days.astype("datetime64[Y]").astype(np.int64) + 1970
     found = _holidays(country, subdivision, years)
     holiday = np.array([day in found for day in days.tolist()], bool)
@@ -117,7 +108,7 @@ def _public(days: Days, country: str, subdivision: str | None) -> tuple[dict[str
     return known, [] if is_known.all() else [note]
 
 
-def _holidays(country: str, subdivision: str | None, years: NDArray[np.int64]) -> Any:
+def _holidays(country: str, subdivision: str | None, years: IntArray) -> Any:
     library = require("holidays", extra="forecast")
     span = range(int(years.min()), int(years.max()) + 1)
     try:
@@ -137,12 +128,10 @@ def _school_table() -> Any:
     return require("vacances_scolaires_france", extra="forecast").SchoolHolidayDates().data
 
 
-def _school(days: Days, spans: Sequence[ZoneSpan], *, begins: dt.date | None) -> tuple[FloatArray, list[str]]:
+def _school(days: Times, spans: Sequence[ZoneSpan], *, begins: dt.date | None) -> tuple[FloatArray, list[str]]:
     """Return whether schools are closed on each day, in the zone that the place belonged to then."""
     table = _school_table()
-    first, last = min(table), max(table)
-    if begins is not None:
-        first = max(first, begins)
+    first, last = max(min(table), begins or dt.date.min), max(table)
     column = np.full(len(days), np.nan)
     for number, day in enumerate(days.tolist()):
         if first <= day <= last:
@@ -152,7 +141,7 @@ def _school(days: Days, spans: Sequence[ZoneSpan], *, begins: dt.date | None) ->
     return column, [note] if np.isnan(column).any() else []
 
 
-def _binned(column: FloatArray, days: Days, starts: Days) -> FloatArray:
+def _binned(column: FloatArray, days: Times, starts: Times) -> FloatArray:
     """Return the mean over the days that each bin touches; NaN if one is unknown."""
     first = (starts[:-1].astype("datetime64[D]") - days[0]).astype(np.int64)
     # an end at midnight belongs to the day before
@@ -180,16 +169,15 @@ def zones_of_academy(academy: str) -> tuple[ZoneSpan, ...]:
     (ZoneSpan(zone='A', until=None),)
     """
     wanted = fold_name(academy)
-    before, since = _zone_of(wanted, _BEFORE), _zone_of(wanted, _SINCE)
-    if since is None:
-        known = sorted(name for names in _SINCE.values() for name in names.split(", "))
+    zones = next((zones for zones, names in _ZONES.items() if wanted in map(fold_name, names.split(", "))), None)
+    if zones is None:
+        known = sorted(name for names in _ZONES.values() for name in names.split(", "))
         raise SettingError(
             f"academy must be one of {', '.join(known)}; got academy={academy}. "
             'Or give the zones themselves, such as zones="B until 2015-08-31, A".'
         )
-    if before is None or before == since:
-        return (ZoneSpan(since),)
-    return ZoneSpan(before, _REFORM), ZoneSpan(since)
+    before, since = tuple(zones)
+    return (ZoneSpan(since),) if before in ("-", since) else (ZoneSpan(before, _REFORM), ZoneSpan(since))
 
 
 def parse_zones(text: str) -> tuple[ZoneSpan, ...]:
@@ -210,7 +198,3 @@ def parse_zones(text: str) -> tuple[ZoneSpan, ...]:
         "zones must be A, B or C in the order of time, each but the last with its last day, such as "
         f'"B until 2015-08-31, A"; got zones={text}.'
     )
-
-
-def _zone_of(wanted: str, table: dict[str, str]) -> str | None:
-    return next((zone for zone, names in table.items() if wanted in map(fold_name, names.split(", "))), None)

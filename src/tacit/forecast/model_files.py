@@ -102,10 +102,10 @@ def _content(path: Path) -> dict[str, Any]:
     if content["kind"] != "forecaster":
         raise ValueError("no model")
     if (found := whole(content, "format")) != FORMAT:
-        age = "a newer Tacit: its" if found > FORMAT else "an older Tacit: its"
+        newer, older = ("a newer", "Install a newer Tacit, or fit it again"), ("an older", "Fit and save it again")
+        age, way = newer if found > FORMAT else older
         raise FormatError(
-            f"the model was written by {age} format is {found}, and this version reads {FORMAT}. "
-            + ("Install a newer Tacit, or fit it again." if found > FORMAT else "Fit and save it again.")
+            f"the model was written by {age} Tacit: its format is {found}, and this version reads {FORMAT}. {way}."
         )
     if content["checksum"] != checksum_of(content):
         raise FormatError("the model was changed or damaged: its checksum does not agree. Fit and save it again.")

@@ -12,14 +12,12 @@ where the inflation k is learned from forecasts of the past.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar, Final
 
 import numpy as np
 
 from tacit._base.arrays import FloatArray, IntArray
-from tacit._base.fields import from_plain
 from tacit._base.languages import stored
 from tacit.counts.count_distribution import CountDistribution
 from tacit.counts.series import Series
@@ -34,52 +32,12 @@ from tacit.statespace.shares import ShareModel, Shares, Weights
 from tacit.statespace.totals import FilteredRates, TotalModel
 
 _MOST_STATES: Final = 1 << 17  # of places at origins, filtered together: 200 MB of covariances
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Disaggregated:
-    """Total and shares after origins; ``overdispersion`` is of totals, ``of_places`` of places.
-
-    ``inflation`` (origins x horizon) are the multiples of the total's relative variance.
-    """
-
-    total: Ahead
-    shares: Shares | None
-    overdispersion: float
-    inflation: FloatArray
-    of_places: float
-
-    def distributions(self) -> tuple[CountDistribution, CountDistribution]:
-        """Return those of the counts of places (origins x horizon x places), and of totals (origins x horizon)."""
-        variances = self.total.variances()
-        means = np.exp(self.total.means() + variances / 2)
-        relative = self.inflation * (self.overdispersion + np.expm1(variances))
-        totals = CountDistribution(means, means + relative * np.square(means))
-        if self.shares is None:
-            return totals[..., None], totals
-        share = self.shares.means
-        counts = means[..., None] * share
-        relative_to_total = (
-            relative[..., None] * np.square(share) + self.shares.variances + self.of_places * share * (1 - share)
-        )
-        return CountDistribution(counts, counts + np.square(means)[..., None] * relative_to_total), totals
-
-    def sum_distributions(self) -> tuple[CountDistribution, CountDistribution]:
-        """Return those of sums over the horizon at a single origin: of places, and of all."""
-        counts, totals = self.distributions()
-        expected, largest = totals.means, float(self.inflation.max())
-        alone = expected + largest * self.overdispersion * np.square(expected)
-        all_together = largest * self.total.sum_variances(expected)
-        total = CountDistribution(expected.sum(axis=1), alone.sum(axis=1) + all_together)
-        if self.shares is None:
-            return total, total
-        share, of_places = self.shares.means[0], counts.means[0].T
-        chance = counts.means[0] + np.square(expected[0])[:, None] * (
-            largest * self.overdispersion * np.square(share) + self.of_places * share * (1 - share)
-        )
-        of_total = largest * self.total.sum_variances(np.ascontiguousarray(of_places))
-        of_share = self.shares.sum_variances(expected)[0]
-        return CountDistribution(of_places.sum(axis=1), chance.sum(axis=0) + of_total + of_share), total
+_NOTES: Final = (
+    partial(stored, "%(steps)s are little to learn from: how much they vary is what is usual elsewhere"),
+    partial(stored, "%(steps)s without any event were taken for a gap: the level around says so"),
+    partial(stored, "%(steps)s are missing and were left out"),
+)
+_UNKNOWN: Final = partial(stored, "%(name)s is unknown for %(n)s of %(steps)s ahead, and taken as usual there")
 
 
 _Filtered = tuple[Series, FilteredRates, Weights | None]
@@ -100,12 +58,7 @@ class ShareForecaster(Forecaster):
     """
 
     name = "total x share"
-    kept: ClassVar[Kept] = {
-        "totals": partial(from_plain, TotalModel),
-        "shares": partial(from_plain, ShareModel),
-        "n_learned": int,
-        "n_gaps": int,
-    }
+    kept: ClassVar[Kept] = {"totals": TotalModel, "shares": ShareModel, "n_learned": int, "n_gaps": int}
 
     def __init__(self, prior: Mapping[str, float] | None = None) -> None:
         self.prior = prior
@@ -132,13 +85,43 @@ class ShareForecaster(Forecaster):
         order = np.argsort(origins, kind="stable")
         at_once = max(_MOST_STATES // len(series.columns), 1)
         blocks = np.array_split(origins[order], -(-len(origins) // at_once))
-        pairs = [self._ahead(series, block, horizon).distributions() for block in blocks]
-        back = np.argsort(order, kind="stable")
-        counts, totals = (CountDistribution.joined(parts)[back] for parts in zip(*pairs, strict=True))
-        return Forecasts(origins, counts, totals)
+        parts = [self._distributions(*self._ahead(series, block, horizon)) for block in blocks]
+        return Forecasts(origins, CountDistribution.joined(parts)[np.argsort(order, kind="stable")])
 
-    def _sums(self, series: Series, made: Forecasts) -> tuple[CountDistribution, CountDistribution]:
-        return self._ahead(series, made.origins, made.totals.means.shape[1]).sum_distributions()
+    def _distributions(self, total: Ahead, shares: Shares | None, inflation: FloatArray) -> CountDistribution:
+        """Return those of the counts of places and, last, of totals: origins x horizon x (places and all)."""
+        variances, (of_total, of_places) = total.variances(), self._overdispersions
+        means = np.exp(total.means() + variances / 2)
+        relative = inflation * (of_total + np.expm1(variances))
+        totals = CountDistribution(means, means + relative * np.square(means))[..., None]
+        if shares is None:
+            return CountDistribution.joined([totals, totals], axis=-1)
+        share = shares.means
+        relative_to_total = relative[..., None] * np.square(share) + shares.variances + of_places * share * (1 - share)
+        counts = means[..., None] * share
+        each = CountDistribution(counts, counts + np.square(means)[..., None] * relative_to_total)
+        return CountDistribution.joined([each, totals], axis=-1)
+
+    def _sums(self, series: Series, made: Forecasts) -> CountDistribution:
+        total, shares, inflation = self._ahead(series, made.origins, made.each.means.shape[1])
+        (own, of_places), largest = self._overdispersions, float(inflation.max())
+        expected, means = np.ascontiguousarray(made.totals.means), made.counts.means[0]
+        alone = expected + largest * own * np.square(expected)
+        in_all = CountDistribution(expected.sum(axis=1), alone.sum(axis=1) + largest * total.sum_variances(expected))
+        if shares is None:
+            return CountDistribution.joined([in_all, in_all])
+        share = shares.means[0]
+        spread = largest * own * np.square(share) + of_places * share * (1 - share)
+        chance = means + np.square(expected[0])[:, None] * spread
+        of_total = largest * total.sum_variances(np.ascontiguousarray(means.T))
+        variances = chance.sum(axis=0) + of_total + shares.sum_variances(expected)[0]
+        return CountDistribution.joined([CountDistribution(means.T.sum(axis=1), variances), in_all])
+
+    @property
+    def _overdispersions(self) -> tuple[float, float]:
+        """The overdispersion of totals, and that of places."""
+        own, shares = self._totals.hyperparameters.overdispersion, self._shares
+        return own, 0.0 if shares is None else shares.hyperparameters.overdispersion
 
     def _filtered(self, series: Series, origins: IntArray) -> _Filtered:
         """Return what is known at origins (ascending) of a series; at the end of the forecaster's own it is kept."""
@@ -155,16 +138,14 @@ class ShareForecaster(Forecaster):
             self._at_end = series, self._covariates, (past, rates, weights)
         return past, rates, weights
 
-    def _ahead(self, series: Series, origins: IntArray, horizon: int) -> Disaggregated:
-        time, own = series.domain.time, self._totals.hyperparameters.overdispersion
-        past, rates, weights = self._filtered(series, origins)
+    def _ahead(self, series: Series, origins: IntArray, horizon: int) -> tuple[Ahead, Shares | None, FloatArray]:
+        """Return total and shares after origins, and multiples of the total's relative variance (origins x horizon)."""
+        time, (past, rates, weights) = series.domain.time, self._filtered(series, origins)
         total = self._totals.predict(time, self._covariates, rates, origins, horizon)
+        known = self._shares
+        shares = None if known is None or weights is None else known.predict(weights, time, horizon)
         leads = past.since_counted(origins)[:, None] + np.arange(1.0, horizon + 1)
-        inflation = self._totals.inflation_at(time.step, leads)
-        if self._shares is None or weights is None:
-            return Disaggregated(total, None, own, inflation, 0.0)
-        shares = self._shares.predict(weights, time, horizon)
-        return Disaggregated(total, shares, own, inflation, self._shares.hyperparameters.overdispersion)
+        return total, shares, self._totals.inflation_at(time.step, leads)
 
     def _sizes(self, series: Series) -> FloatArray | None:
         """Return the prior's numbers in the order of the columns: each kind of a place has that of the place."""
@@ -184,32 +165,11 @@ class ShareForecaster(Forecaster):
         end = np.array([len(series)])
         notes = list(gap_notes(int(self._filtered(series, end)[0].since_counted(end)[0]), step))
         n_counted = len(series) - n_missing - self._n_gaps
-        if n_counted < SETTINGS.totals.fewest_bins:
-            notes.append(
-                stored(
-                    "%(steps)s are little to learn from: how much they vary is what is usual elsewhere",
-                    steps=bins_in_words(n_counted, step),
-                )
-            )
-        if self._n_gaps:
-            notes.append(
-                stored(
-                    "%(steps)s without any event were taken for a gap: the level around says so",
-                    steps=bins_in_words(self._n_gaps, step),
-                )
-            )
-        if n_missing:
-            notes.append(stored("%(steps)s are missing and were left out", steps=bins_in_words(n_missing, step)))
+        numbers = n_counted if n_counted < SETTINGS.totals.fewest_bins else 0, self._n_gaps, n_missing
+        notes += [note(steps=bins_in_words(n, step)) for n, note in zip(numbers, _NOTES, strict=True) if n]
         if self._covariates is not None:
             notes += self._covariates.notes
             for name, column in self._covariates.rows(len(series), len(series) + horizon).items():
                 if n_unknown := int(np.isnan(column).any(axis=tuple(range(1, column.ndim))).sum()):
-                    notes.append(
-                        stored(
-                            "%(name)s is unknown for %(n)s of %(steps)s ahead, and taken as usual there",
-                            name=name,
-                            n=n_unknown,
-                            steps=bins_in_words(horizon, step),
-                        )
-                    )
+                    notes.append(_UNKNOWN(name=name, n=n_unknown, steps=bins_in_words(horizon, step)))
         return tuple(notes)

@@ -55,14 +55,10 @@ def table_columns(
     distribution = CountDistribution.joined([part for _, part in parts], axis=1)
     names = [name for some, _ in parts for name in some]
     heads = ("place", "kind", "kind_level")[: len(names[0])]
-    columns: dict[str, NDArray[Any]] = {
-        "period": np.repeat(np.array(labels, object), len(names)),
-        **{
-            head: np.tile(np.array(cells, object), len(labels))
-            for head, cells in zip(heads, zip(*names, strict=True), strict=True)
-        },
-        "expected": np.round(distribution.means, 3).ravel(),
-    }
+    columns: dict[str, NDArray[Any]] = {"period": np.repeat(np.array(labels, object), len(names))}
+    for head, cells in zip(heads, zip(*names, strict=True), strict=True):
+        columns[head] = np.tile(np.array(cells, object), len(labels))
+    columns["expected"] = np.round(distribution.means, 3).ravel()
     for level in levels:
         for end, limit in zip(("lower", "upper"), distribution.intervals(level), strict=True):
             columns[f"{end}_{100 * level:g}"] = limit.ravel().astype(np.int64)
@@ -130,12 +126,10 @@ def series_of_frame(frame: Any, *, step: str = "day", zone: str = "UTC", level: 
         raise DataError("the frame has no row. Pass at least one count.")
     axis = TimeAxis(floor(when.min().item(), parse_step(step)), step, zone)
     time = axis.with_end(int(axis.bins_of_local(when.max()[None])[0]) + 1)
-    names, cells = np.unique(places, return_inverse=True)
-    first_seen = np.argsort([int(np.argmax(cells == cell)) for cell in range(len(names))])
-    rank = np.argsort(first_seen)
-    bins = time.bins_of_local(when.astype("datetime64[s]"))
+    names, firsts, cells = np.unique(places, return_index=True, return_inverse=True)
+    first_seen = np.argsort(firsts)
     domain = Domain(time, PlaceAxis.of([str(names[cell]) for cell in first_seen], level))
-    where = (bins, rank[cells])
+    where = time.bins_of_local(when), np.argsort(first_seen)[cells]
     if n_twice := int((np.bincount(np.ravel_multi_index(where, domain.shape)) > 1).sum()):
         raise DataError(
             f"{n_twice} pairs of unique_id and {step} have more than one row. Add them up, or name a finer step."
@@ -253,17 +247,5 @@ def _series(domain: Domain, values: FloatArray, errors: FloatArray, *, is_exact:
         if (counts < 0).any():
             raise DataError("counts without a variance are taken for exact, and some are below 0. Add their variance.")
         return Series.exact(domain, counts, missing=missing)
-    none = np.zeros((1, counts.shape[1]))
-    return Series(
-        domain,
-        Observations(
-            np.ones(len(counts)),
-            counts,
-            np.where(is_blank, 0.0, errors),
-            none,
-            is_shared=False,
-            cancels=False,
-            observed=~is_blank,
-            total_variance=np.where(is_blank, 0.0, errors).sum(axis=1),
-        ),
-    )
+    ones, noise, none = np.ones(len(counts)), np.where(is_blank, 0.0, errors), np.zeros((1, counts.shape[1]))
+    return Series(domain, Observations(ones, counts, noise, none, False, False, ~is_blank, noise.sum(axis=1)))

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tacit._base.arrays import BoolArray, Float32Array, FloatArray, IntArray
 from tacit.domain import Domain
@@ -111,7 +110,7 @@ class Told:
         at_once = max(_ROWS_AT_ONCE // (horizon * self.history.values.shape[1]), 1)
         return [slice(first, first + at_once) for first in range(0, len(origins), at_once)]
 
-    def features(self, origins: IntArray, leads: IntArray, base: FloatArray) -> NDArray[np.float32]:
+    def features(self, origins: IntArray, leads: IntArray, base: FloatArray) -> Float32Array:
         """Return a row for each origin, lead (1 is the bin at the origin) and place, and last all places together.
 
         ``base`` (origins x leads x (places and all)) is what the base expects.
@@ -144,10 +143,9 @@ class Told:
         history = self.history
         made = self.base.predict_from(history.series, origins, int(leads.max()))
         base = _with_all(made.counts.means[:, leads - 1])
-        variances = np.concatenate([made.counts.variances, made.totals.variances[..., None]], axis=2)[:, leads - 1]
         targets = np.broadcast_to((origins[:, None] + leads[None, :] - 1)[:, :, None], base.shape)
         columns = np.broadcast_to(np.arange(base.shape[2]), base.shape)
-        weights = base / (np.maximum(variances, base) + history.variances[targets, columns])
+        weights = base / (np.maximum(made.each.variances[:, leads - 1], base) + history.variances[targets, columns])
         return Cases(
             self.features(origins, leads, base),
             history.values[targets, columns].reshape(-1),
@@ -173,8 +171,7 @@ class Told:
         found = []
         for width in _WINDOWS:
             first = np.maximum(origins - width * season_length(self.history.time.step), 0)
-            whole = expected[origins] - expected[first]
-            part = counted[origins] - counted[first]
+            whole, part = expected[origins] - expected[first], counted[origins] - counted[first]
             found.append(np.divide(part, whole, out=np.full(whole.shape, np.nan), where=whole > 0) - 1)
         return found
 
@@ -205,7 +202,7 @@ def fewest_losses(booster: Any, cases: Cases, columns: list[int]) -> tuple[int, 
     return best, means
 
 
-def means_of(margins: NDArray[np.float32]) -> FloatArray:
+def means_of(margins: Float32Array) -> FloatArray:
     """Return means from what trees add up to, their logarithms."""
     return np.asarray(np.exp(np.clip(margins, -_LARGEST_LOG, _LARGEST_LOG)), np.float64)
 

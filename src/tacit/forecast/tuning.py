@@ -93,8 +93,7 @@ def tune(
     """
     check_at_least(1, n_trials=n_trials, n_folds=n_folds)
     check_at_least(0, seed=seed)
-    if seconds is not None:
-        check_positive(seconds=seconds)
+    check_positive(seconds=1.0 if seconds is None else seconds)
     begun = time.monotonic()
     own = BoostingForecaster() if forecaster is None else forecaster
     own.check()
@@ -106,7 +105,11 @@ def tune(
     def objective(trial: Any) -> float:
         tried = BoostingForecaster(**{**own.get_params(), **(settings := _suggested(trial, groups))})
         told = tried.columns(series.domain, covariates)
-        gains = np.concatenate([_gains(tried, *fold, *told) for fold in folds])
+        parts = []  # by how much trees lower the loss of new cases, origin by origin
+        for learned, new in folds:
+            _, means = fewest_losses(tried.grow(learned, tried.n_estimators, *told), new, told[1])
+            parts.append(new.by_origin(new.losses(new.base) - new.losses(means)))
+        gains = np.concatenate(parts)
         first.append(gains)
         more = gains - first[0]
         trials.append(Trial(settings, float(gains.mean()), float(more.mean()), _error(more) if len(more) > 1 else 0.0))
@@ -128,9 +131,9 @@ def tune(
     finally:
         optuna.logging.set_verbosity(told)
     best = max(trials, key=lambda trial: trial.gain)
-    if best.advantage <= _SURE * best.error:
-        return Tuned(BoostingForecaster(**own.get_params()), trials[0], tuple(trials))
-    return Tuned(BoostingForecaster(**{**own.get_params(), **best.settings}), best, tuple(trials))
+    is_sure = best.advantage > _SURE * best.error
+    settings = own.get_params() | (dict(best.settings) if is_sure else {})
+    return Tuned(BoostingForecaster(**settings), best if is_sure else trials[0], tuple(trials))
 
 
 def feature_importance(
@@ -205,14 +208,6 @@ def _folds(
         new = Told.of(later, *known, cut, cut + width).cases(cut)
         found.append((Told.of(history, *known, begin, cut).cases(begin), new))
     return found
-
-
-def _gains(
-    forecaster: BoostingForecaster, learned: Cases, new: Cases, names: tuple[str, ...], columns: list[int]
-) -> FloatArray:
-    """Return by how much trees lower the loss of new cases, origin by origin."""
-    _, means = fewest_losses(forecaster.grow(learned, forecaster.n_estimators, names, columns), new, columns)
-    return new.by_origin(new.losses(new.base) - new.losses(means))
 
 
 def _error(values: FloatArray) -> float:

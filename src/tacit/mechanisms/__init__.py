@@ -2,4 +2,4 @@
 
 from tacit._base.lazy import lazy_names
 
-__getattr__, __dir__ = lazy_names(__name__, {})
+__getattr__, __dir__, __all__ = lazy_names(__name__, {})

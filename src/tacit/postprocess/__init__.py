@@ -8,19 +8,17 @@ from typing import TYPE_CHECKING
 from tacit._base.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from tacit.postprocess.clipping import clip, clip_and_rescale, norm_cut, project
-    from tacit.postprocess.smoothing import filtered, smooth
+    from tacit.postprocess.clipping import clip as clip
+    from tacit.postprocess.clipping import clip_and_rescale as clip_and_rescale
+    from tacit.postprocess.clipping import norm_cut as norm_cut
+    from tacit.postprocess.clipping import project as project
+    from tacit.postprocess.smoothing import filtered as filtered
+    from tacit.postprocess.smoothing import smooth as smooth
 
-__all__ = ["clip", "clip_and_rescale", "filtered", "norm_cut", "project", "smooth"]
-
-__getattr__, __dir__ = lazy_names(
+__getattr__, __dir__, __all__ = lazy_names(
     __name__,
     {
-        "clip": "tacit.postprocess.clipping",
-        "clip_and_rescale": "tacit.postprocess.clipping",
-        "filtered": "tacit.postprocess.smoothing",
-        "norm_cut": "tacit.postprocess.clipping",
-        "project": "tacit.postprocess.clipping",
-        "smooth": "tacit.postprocess.smoothing",
+        "tacit.postprocess.clipping": "clip clip_and_rescale norm_cut project",
+        "tacit.postprocess.smoothing": "filtered smooth",
     },
 )

@@ -77,8 +77,6 @@ def smooth(
     what is shown is moved to where counts can be, longer periods first; intervals stay those of the values before.
     Where a curator counted sums over time too, in a tree, they are as well known as their own noise lets them be. Of
     times that are ``missing``, a curator's counts are 0.
-
-    Reference: Harvey1990; Durbin2012.
     """
     time, parts = estimate.domain.time, measured_with_sums(estimate, missing)
     found = []
@@ -122,8 +120,6 @@ def filtered(
     grown by a fifth: no value changes when later bins are added or altered. Intervals are exact for questions about one
     bin; for sums over time they are safe, and wide: months and years are better asked of ``smooth``. As there, below an
     epsilon of about 1.7 a day's answer is essentially its share as it was known, and cannot show that day's anomaly.
-
-    Reference: Harvey1990; Durbin2012.
     """
     time, parts = estimate.domain.time, measured_parts(estimate)
     found = [_filtered(known, time, hyperparameters) for _, known in parts]
@@ -160,8 +156,7 @@ def _filtered(
     shares, *of_counts = (np.concatenate(part) for part in zip(*parts, strict=True))
     gains, share_variance, count_variance, count_skew = map(rounded, of_counts)
     noise = FilteredNoise(known.exposures, gains, share_variance, count_variance, count_skew, known.is_shared)
-    weights = noise.weights if known.is_shared else (None, None)
-    return _realized(known, noise.gains, shares, *weights), noise
+    return _realized(known, noise.gains, shares, *noise.weights), noise
 
 
 def _unlearned(known: Observations, calendar: Seasons, excess: FloatArray) -> Model:
@@ -181,11 +176,10 @@ def _erring_in_common(strata: list[tuple[FloatArray, SmoothedNoise]]) -> list[tu
     """
     if len(strata) == 1:
         return strata
-    n_columns = len(strata[0][1].kinds if strata[0][1].kinds is not None else ())
-    exposures = np.repeat([float(noise.model.exposures.sum()) for _, noise in strata], n_columns)
-    taken = np.concatenate([np.square(noise.kind_sd) for _, noise in strata if noise.kind_sd is not None])
-    in_counts = common_sd(np.square(exposures) * taken, np.tile(np.arange(n_columns), len(strata)))
-    shared = (in_counts / np.maximum(exposures, 1.0)).reshape(len(strata), n_columns)
+    taken = np.square(np.array([noise.kind_sd for _, noise in strata], np.float64))
+    exposures = np.array([[float(noise.model.exposures.sum())] for _, noise in strata])
+    in_counts = common_sd((np.square(exposures) * taken).ravel(), np.tile(np.arange(taken.shape[1]), len(strata)))
+    shared = in_counts.reshape(taken.shape) / np.maximum(exposures, 1.0)
     return [(values, replace(noise, kind_sd=sd)) for (values, noise), sd in zip(strata, shared, strict=True)]
 
 
@@ -235,16 +229,10 @@ def measured_with_sums(estimate: Estimate, missing: BoolArray | None = None) -> 
         ]
     n_times, n_places = estimate.domain.shape
     gone = np.zeros(n_times, np.bool_) if missing is None else missing
-    known = Observations(
-        exposures=np.where(gone, 0.0, 1.0),
-        counts=_given_zeros(tree.fusion, np.asarray(estimate.values, np.float64), gone),
-        unit_variance=np.full((1, n_places), tree.fusion.level_variances[-1]),
-        slopes=np.zeros((1, n_places)),
-        is_shared=False,
-        cancels=False,
-        tree=tree,
-        kinds=column_kinds(estimate.domain),
-    )
+    leaves = _given_zeros(tree.fusion, np.asarray(estimate.values, np.float64), gone)
+    units, slopes = np.full((1, n_places), tree.fusion.level_variances[-1]), np.zeros((1, n_places))
+    exposures, kinds = np.where(gone, 0.0, 1.0), column_kinds(estimate.domain)
+    known = Observations(exposures, leaves, units, slopes, is_shared=False, cancels=False, tree=tree, kinds=kinds)
     return [(np.arange(n_places), known)]
 
 

@@ -94,8 +94,8 @@ class Publication:
 
     def forecast(self, days: int = 7, *, model: str = "share", country: str | None = None) -> Forecast:
         """Return what to expect in the coming days; ``country`` (``"FR"``) lets public holidays count."""
+        from tacit.domain.horizon import horizon_of
         from tacit.forecast import forecaster_named, series_of
-        from tacit.forecast.forecast import horizon_of
         from tacit.forecast.holidays import calendar_covariates
 
         series = series_of(self.release)

@@ -12,8 +12,8 @@ from typing import Final
 from tacit import __version__
 from tacit._base.languages import gettext, speaking
 from tacit.collection.tallying import estimate_tally, tally_reports
+from tacit.domain.horizon import horizon_of
 from tacit.errors import Remedy, SettingError
-from tacit.forecast.forecast import horizon_of
 from tacit.pages import make_page, make_statement_page
 from tacit.pages.forecast_page import make_forecast_page
 from tacit.pages.words import ahead as in_words

@@ -2,32 +2,28 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from tacit._base.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from tacit.randomness.gaussian import discrete_gaussian, gaussian_variance
-    from tacit.randomness.laplace import discrete_laplace, laplace_variance
-    from tacit.randomness.source import KeyedRandomness, Randomness, SecureRandomness, SeededRandomness
+    from tacit.randomness.gaussian import discrete_gaussian as discrete_gaussian
+    from tacit.randomness.gaussian import gaussian_variance as gaussian_variance
+    from tacit.randomness.laplace import discrete_laplace as discrete_laplace
+    from tacit.randomness.laplace import laplace_variance as laplace_variance
+    from tacit.randomness.source import KeyedRandomness as KeyedRandomness
+    from tacit.randomness.source import Randomness as Randomness
+    from tacit.randomness.source import SecureRandomness as SecureRandomness
+    from tacit.randomness.source import SeededRandomness as SeededRandomness
 
-__all__ = [
-    "KeyedRandomness",
-    "Randomness",
-    "SecureRandomness",
-    "SeededRandomness",
-    "discrete_gaussian",
-    "discrete_laplace",
-    "gaussian_variance",
-    "laplace_variance",
-]
 
 # the first four are sources of words
-_HOMES: Final = dict.fromkeys(__all__[:4], "tacit.randomness.source") | {
-    "discrete_gaussian": "tacit.randomness.gaussian",
-    "discrete_laplace": "tacit.randomness.laplace",
-    "gaussian_variance": "tacit.randomness.gaussian",
-    "laplace_variance": "tacit.randomness.laplace",
-}
 
-__getattr__, __dir__ = lazy_names(__name__, _HOMES)
+__getattr__, __dir__, __all__ = lazy_names(
+    __name__,
+    {
+        "tacit.randomness.gaussian": "discrete_gaussian gaussian_variance",
+        "tacit.randomness.laplace": "discrete_laplace laplace_variance",
+        "tacit.randomness.source": "KeyedRandomness Randomness SecureRandomness SeededRandomness",
+    },
+)

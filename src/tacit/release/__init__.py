@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from tacit._base.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from tacit.release.joining import join
-    from tacit.release.release import Release
-    from tacit.release.rules import Rule, Rules
-    from tacit.release.signing import SigningKey
-    from tacit.release.statement import PrivacyStatement
-    from tacit.release.versions import Version
+    from tacit.release.joining import join as join
+    from tacit.release.release import Release as Release
+    from tacit.release.rules import Rule as Rule
+    from tacit.release.rules import Rules as Rules
+    from tacit.release.signing import SigningKey as SigningKey
+    from tacit.release.statement import PrivacyStatement as PrivacyStatement
+    from tacit.release.versions import Version as Version
 
-__all__ = ["PrivacyStatement", "Release", "Rule", "Rules", "SigningKey", "Version", "join"]
-
-_HOMES: Final = {
-    "PrivacyStatement": "tacit.release.statement",
-    "Release": "tacit.release.release",
-    "Rule": "tacit.release.rules",
-    "Rules": "tacit.release.rules",
-    "SigningKey": "tacit.release.signing",
-    "Version": "tacit.release.versions",
-    "join": "tacit.release.joining",
-}
-
-__getattr__, __dir__ = lazy_names(__name__, _HOMES)
+__getattr__, __dir__, __all__ = lazy_names(
+    __name__,
+    {
+        "tacit.release.joining": "join",
+        "tacit.release.release": "Release",
+        "tacit.release.rules": "Rule Rules",
+        "tacit.release.signing": "SigningKey",
+        "tacit.release.statement": "PrivacyStatement",
+        "tacit.release.versions": "Version",
+    },
+)

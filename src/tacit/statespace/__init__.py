@@ -50,4 +50,4 @@ Reference: Harvey1990; Durbin2012; DeJong1998; Efron1973.
 
 from tacit._base.lazy import lazy_names
 
-__getattr__, __dir__ = lazy_names(__name__, {})
+__getattr__, __dir__, __all__ = lazy_names(__name__, {})

@@ -128,19 +128,15 @@ def calendar_blocks(edges: Times, step: str, *, of_totals: bool) -> list[tuple[s
     days = edges.astype("datetime64[s]").astype(np.int64) / SECONDS_A_DAY
     centres, of_week, per_day = (days[1:] + days[:-1]) / 2, weekdays(edges[:-1]), bins_per_day(step) or 0
     clock = _harmonics(centres, min(of_day, per_day // 2))
-    blocks = []
-    if per_day:
-        blocks.append(("weekday", _contrasts(7)[of_week]))
-    if per_day > 1:
-        blocks.append(("clock", clock))
-    if step != "year":
-        blocks.append(("year", _harmonics(centres / DAYS_A_YEAR, of_year)))
-    if of_totals and per_day > 1:
+    blocks = (
+        (per_day > 0, "weekday", _contrasts(7)[of_week]),
+        (per_day > 1, "clock", clock),
+        (step != "year", "year", _harmonics(centres / DAYS_A_YEAR, of_year)),
         # days off have hours of their own; the factor adds up to 0 over a week
-        blocks.append(("clock", np.where(of_week >= 5, 1.0, -0.4)[:, None] * clock[:, :4]))
-    if of_totals and step == "month":
-        blocks.append(("length", np.log(np.diff(days) * 12 / DAYS_A_YEAR)[:, None]))
-    return blocks
+        (of_totals and per_day > 1, "clock", np.where(of_week >= 5, 1.0, -0.4)[:, None] * clock[:, :4]),
+        (of_totals and step == "month", "length", np.log(np.diff(days) * 12 / DAYS_A_YEAR)[:, None]),
+    )
+    return [(kind, block) for is_there, kind, block in blocks if is_there]
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,11 +194,11 @@ class Covariates:
 
     def check_starts_with(self, domain: Domain) -> None:
         """Refuse a series that starts elsewhere, or has other places."""
-        ours, theirs = ((axis.start, axis.step, axis.zone) for axis in (self.time, domain.time))
+        ours, theirs = (f"{axis.step}s from {axis.start} in {axis.zone}" for axis in (self.time, domain.time))
         if ours != theirs:
             raise SettingError(
-                f"covariates must have the time axis of the series, {theirs[1]}s from {theirs[0]} in {theirs[2]}; got "
-                f"{ours[1]}s from {ours[0]} in {ours[2]}. Make them for the axis of the series."
+                f"covariates must have the time axis of the series, {theirs}; got {ours}. "
+                "Make them for the axis of the series."
             )
         for name, column in self.columns.items():
             if column.ndim == 2 and column.shape[1] != domain.place.n_cells:
@@ -215,7 +211,7 @@ class Covariates:
         """Return all columns together; the axis reaches as far as the longest of them."""
         columns, notes, longest = dict(self.columns), self.notes, self.time
         for other in others:
-            if (other.time.start, other.time.step, other.time.zone) != (longest.start, longest.step, longest.zone):
+            if other.time.without_end() != longest.without_end():
                 raise SettingError("covariates must have the same time axis to be joined. Make them for one series.")
             twice = [name for name in other.columns if name in columns]
             if twice:

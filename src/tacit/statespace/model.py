@@ -76,10 +76,6 @@ class Model:
             self, observations=known, calendar=calendar, excess=excess, shares=shares[:n_times], shift_variance=shifts
         )
 
-    def given_sum(self, places: IntArray) -> Model:
-        """Return the model of some places once the sum of all is known."""
-        return replace(self, fitted_places=places)
-
     @cached_property
     def observed(self) -> FloatArray:
         """Return observed shares less the prior means of their levels; 0 where there is no exposure."""
@@ -150,10 +146,7 @@ def total_excess(totals: FloatArray, *, from_past: bool = False) -> FloatArray:
     """
     n_times = len(totals)
     half = min(SETTINGS.excess_window, n_times) // 2
-    if from_past:
-        padded = np.concatenate([np.repeat(totals[:1], 2 * half), totals])
-    else:
-        padded = np.pad(totals, half, mode="reflect") if half else totals
+    padded = np.pad(totals, (2 * half, 0), mode="edge") if from_past else np.pad(totals, half, mode="reflect")
     usual = np.median(np.lib.stride_tricks.sliding_window_view(padded, 2 * half + 1), axis=1)
     excess = np.maximum(totals - usual - SETTINGS.excess_sd * np.sqrt(usual), 0.0)
     return np.asarray(np.divide(excess, totals, out=np.zeros(n_times), where=totals > 0), np.float64)
@@ -191,7 +184,7 @@ def fit_hyperparameters(
     most = max(SETTINGS.fitted_places // len(of_kind), 1)
     ranked = (columns[np.argsort(-sizes[columns], kind="stable")] for columns in of_kind)
     chosen = [some[np.linspace(0, len(some) - 1, min(len(some), most)).astype(np.int64)] for some in ranked]
-    given_sum = model.given_sum(np.sort(np.concatenate(chosen)))
+    given_sum = replace(model, fitted_places=np.sort(np.concatenate(chosen)))
     centre, sd = prior.logs(), np.array(astuple(SETTINGS.prior_sd))
 
     def loss(logs: FloatArray) -> float:
@@ -264,7 +257,7 @@ def level_shifts(model: Model, hyperparameters: Hyperparameters) -> FloatArray:
     is_observed = model.observations.observed & (model.observations.exposures > 0)[:, None]
     n_after = np.cumsum(np.broadcast_to(is_observed, found.shape)[::-1], axis=0)[::-1]
     for _ in range(SETTINGS.most_shifts):
-        part = replace(model, shift_variance=found).given_sum(places)
+        part = replace(model, shift_variance=found, fitted_places=places)
         scores, informations = part.state_space(hyperparameters).level_scores(part.observed)
         variances = np.square(model.long_run.shares[places]) * np.array(SETTINGS.shift_variances)[:, None, None]
         wider = 1 + variances * informations

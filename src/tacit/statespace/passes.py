@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tacit._base.arrays import BoolArray, FloatArray, IntArray
+from tacit._base.arrays import FloatArray, IntArray
 from tacit._base.kernels import compiled_kernels
 
 if TYPE_CHECKING:
@@ -85,25 +85,17 @@ class Passes:
         return of_counts, scores, informations
 
 
-def filter_together(
-    observed: FloatArray,
-    exposures: FloatArray,
-    noise_variance: FloatArray,
-    process_variance: FloatArray,
-    state_variances: FloatArray,
-    phi: float,
-    shift_variance: FloatArray,
-    ends: BoolArray,
-    sum_variance: FloatArray,
-) -> tuple[FloatArray, FloatArray]:
+def filter_together(model: StateSpace, observed: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return innovations (rows x columns x places) of all places together, and one over their variances, by NumPy.
 
     This is the plain twin of ``forward`` in ``tacit._base.kernels.series``, with places as the last axis of all.
     """
+    exposures, noise_variance, process_variance = (part.T for part in model.scaled)
+    (ends, sum_variance), phi, shift_variance = model.sums, model.phi, model.shifts.T
     (n_times, n_columns, n_places), n_sums = observed.shape, len(ends)
     n_rows = n_times + int(ends.sum())
     innovations, weights = np.empty((n_rows, n_columns, n_places)), np.zeros((n_rows, n_places))
-    start, step, of_ar = state_variances
+    start, step, of_ar = model.state_variances.T
     states, covariance = np.zeros((n_sums + 2, n_columns, n_places)), np.zeros((n_sums + 2, n_sums + 2, n_places))
     covariance[0, 0], covariance[1, 1], fresh = start, of_ar, of_ar * (1 - phi * phi)
 

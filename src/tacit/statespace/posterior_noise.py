@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from tacit._base.arrays import BoolArray, FloatArray, IntArray
-from tacit._base.fields import numbers, pack_array, truth
+from tacit._base.fields import numbers, pack_array, packed, truth, unpacked
 from tacit._base.validation import check_share
 from tacit.counts.exact_intervals import normal_quantile
 from tacit.counts.noise.model import LinearMap, Noise
@@ -24,14 +24,8 @@ from tacit.statespace.settings import SETTINGS
 if TYPE_CHECKING:
     from tacit.statespace.smoothed_noise import SmoothedNoise
 
-_FILTERED_KEYS: Final = {
-    "exposures": "exposures",
-    "gains": "gains",
-    "share_variances": "share_variance",
-    "day_variances": "count_variance",
-    "day_skews": "count_skew",
-}
-"""The names of arrays of filtered counts in files, and here."""
+_FILTERED_KEYS: Final = ("exposures", "gains", "share_variances", "day_variances", "day_skews")
+"""The names in files of the arrays of filtered counts, in the order of their fields."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,9 +73,9 @@ class PosteriorNoise(Noise):
     def shape(self) -> tuple[int, int]: ...
 
     @property
-    @abstractmethod
     def totals(self) -> FloatArray | None:
         """The public totals that counts add up to, for each time; None where there are none."""
+        return None
 
     @abstractmethod
     def moments(self, weights: FloatArray) -> Moments:
@@ -140,10 +134,6 @@ class PosteriorNoise(Noise):
     def intervals(self, values: FloatArray, level: float) -> tuple[FloatArray, FloatArray]:
         return self.sum_intervals(values, self._cells, level)
 
-    def limits(self, values: FloatArray, level: float) -> tuple[FloatArray, FloatArray]:
-        """Return limits for every cell, not yet cut to what counts can be."""
-        return self.sum_limits(values, self._cells, level)
-
     def coarsen(self, grouping: Grouping) -> Noise:
         return LinearMap(self, grouping)
 
@@ -152,28 +142,29 @@ class PosteriorNoise(Noise):
             "kind": "posterior",
             "moments": self._browser_moments(),
             "n_columns": self.shape[1],
-            "offsets": None if self.offsets is None else pack_array(self.offsets),
+            "offsets": packed(self.offsets),
             "level": level,
             "normal": normal_quantile(level),
             "chance_ratios": SETTINGS.chance_ratios,
             "quantiles": settings_of_limits(level),
         }
 
-    @abstractmethod
     def _browser_moments(self) -> dict[str, Any]:
-        """Return plain data from which a script finds the moments of a box."""
+        """Return plain data from which a script finds the moments of a box: a file's, by the file's own names."""
+        return self.to_dict() | {"offsets": None}
 
     def sum_errors(self, grouping: Grouping) -> FloatArray:
         return np.sqrt(self._sum_moments(grouping).variances)
 
     def sum_intervals(self, values: FloatArray, grouping: Grouping, level: float) -> tuple[FloatArray, FloatArray]:
-        return within(*self.sum_limits(values, grouping, level), self.largest_sums(grouping))
+        return within(*self.limits(values, level, grouping), self.largest_sums(grouping))
 
-    def sum_limits(self, values: FloatArray, grouping: Grouping, level: float) -> tuple[FloatArray, FloatArray]:
-        """Return limits for sums of cells, not yet cut to what counts can be."""
+    def limits(self, values: FloatArray, level: float, sums: Grouping | None = None) -> tuple[FloatArray, FloatArray]:
+        """Return limits for sums of cells, or every cell, not yet cut to what counts can be."""
         check_share(level=level)
-        centre = values if self.offsets is None else values - grouping.sums(self.offsets)
-        return self._sum_moments(grouping).limits(centre, level)
+        sums = sums or self._cells
+        centre = values if self.offsets is None else values - sums.sums(self.offsets)
+        return self._sum_moments(sums).limits(centre, level)
 
     def _asked_moments(self, weights: FloatArray) -> Moments:
         asked = np.asarray(weights, np.float64)
@@ -228,21 +219,21 @@ class FilteredNoise(PosteriorNoise):
         return of_shares * (1 - self.gains) + of_counts * kept, of_counts
 
     def to_dict(self) -> dict[str, Any]:
-        arrays = {key: pack_array(getattr(self, name)) for key, name in _FILTERED_KEYS.items()}
-        offsets = None if self.offsets is None else pack_array(self.offsets)
-        return {"kind": "filtered"} | arrays | {"is_shared": self.is_shared, "offsets": offsets}
+        parts = self.exposures, self.gains, self.share_variance, self.count_variance, self.count_skew
+        arrays = dict(zip(_FILTERED_KEYS, map(pack_array, parts), strict=True))
+        return {"kind": "filtered"} | arrays | {"is_shared": self.is_shared, "offsets": packed(self.offsets)}
 
     def _browser_moments(self) -> dict[str, Any]:
-        return self.to_dict() | {"offsets": None, "weights": [pack_array(part) for part in self.weights]}
+        return super()._browser_moments() | {"weights": [pack_array(part) for part in self.weights]}
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> FilteredNoise:
-        arrays = {name: numbers(content, key) for key, name in _FILTERED_KEYS.items()}
-        n_times, n_places = shape = arrays["gains"].shape
-        if any(part.shape != ((n_times,) if name == "exposures" else shape) for name, part in arrays.items()):
+        exposures, gains, of_shares, of_counts, skews = (numbers(content, key) for key in _FILTERED_KEYS)
+        n_times, _ = shape = gains.shape
+        if exposures.shape != (n_times,) or any(part.shape != shape for part in (of_shares, of_counts, skews)):
             raise ValueError("shapes")
-        offsets = None if content["offsets"] is None else numbers(content, "offsets", shape=(n_times, n_places))
-        return cls(**arrays, is_shared=truth(content, "is_shared"), offsets=offsets)
+        is_shared, offsets = truth(content, "is_shared"), unpacked(content, "offsets", shape)
+        return cls(exposures, gains, of_shares, of_counts, skews, is_shared, offsets)
 
     def moments(self, weights: FloatArray) -> Moments:
         variances, of_counts, third = self._of_times(weights)
@@ -284,10 +275,6 @@ class StrataNoise(PosteriorNoise):
         return self.parts[0].shape[0], sum(len(columns) for columns in self.columns)
 
     @property
-    def totals(self) -> None:
-        return None
-
-    @property
     def _pairs(self) -> Iterator[tuple[SmoothedNoise | FilteredNoise, IntArray]]:
         return zip(self.parts, self.columns, strict=True)
 
@@ -319,8 +306,8 @@ class StrataNoise(PosteriorNoise):
         return {"kind": "strata", "parts": [part._browser_moments() for part in self.parts], "columns": columns}
 
     def to_dict(self) -> dict[str, Any]:
-        offsets = None if self.offsets is None else pack_array(self.offsets)
-        return self._browser_moments() | {"parts": [part.to_dict() for part in self.parts], "offsets": offsets}
+        parts = [part.to_dict() for part in self.parts]
+        return self._browser_moments() | {"parts": parts, "offsets": packed(self.offsets)}
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any], read: Callable[[Mapping[str, Any]], Noise]) -> StrataNoise:
@@ -330,12 +317,10 @@ class StrataNoise(PosteriorNoise):
         if not all(isinstance(part, PosteriorNoise) for part in parts) or not 0 < len(parts) == len(columns):
             raise ValueError("parts")
         found = cls(parts, columns)
-        if not np.array_equal(np.sort(np.concatenate(columns)), np.arange(found.shape[1])):
+        is_whole = np.array_equal(np.sort(np.concatenate(columns)), np.arange(found.shape[1]))
+        if not is_whole or any(part.shape != (found.shape[0], len(some)) for part, some in found._pairs):
             raise ValueError("strata")
-        if any(part.shape != (found.shape[0], len(some)) for part, some in found._pairs):
-            raise ValueError("shapes")
-        offsets = None if content["offsets"] is None else numbers(content, "offsets", shape=found.shape)
-        return replace(found, offsets=offsets)
+        return replace(found, offsets=unpacked(content, "offsets", found.shape))
 
 
 def _with_common(strata: Sequence[tuple[Moments, list[FloatArray]]]) -> Moments:

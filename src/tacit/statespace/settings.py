@@ -118,8 +118,8 @@ class TotalSettings:
 
     # the fit
     fewest_bins: int = 28
-    """With fewer observed bins (four weeks of days) the prior's hyperparameters are taken. Halved, weekdays that came
-    twice decide; doubled, two months are told by the prior alone."""
+    """With fewer observed bins (four weeks of days) the prior's hyperparameters are taken, those of shares too. Halved,
+    weekdays that came twice decide; doubled, two months are told by the prior alone."""
     most_bins: int = 12_000
     """The last so many bins are fitted: 33 years of days, 16 months of hours. It bounds the time of a fit."""
     half_life_years: float = 2.0
@@ -212,8 +212,6 @@ class Settings:
     least_fraction: float = 0.05
     """At least this part of a place's variance is left once the sum of all places is known: matters for a place that
     has more than 95 % of all events."""
-    fewest_times: int = 28
-    """With fewer observed bins (four weeks of days) the prior's hyperparameters are taken: weekdays came four times."""
 
     # level shifts and excesses
     shifts_per_year: float = 0.05

@@ -93,7 +93,7 @@ class ShareModel:
     ) -> ShareModel:
         """Return the model learned from all bins; ``sizes`` are about in proportion to shares: populations, say."""
         calendar = seasons(time.with_end(len(known.exposures)))
-        is_short = np.count_nonzero(known.exposures) < SETTINGS.fewest_times
+        is_short = np.count_nonzero(known.exposures) < SETTINGS.totals.fewest_bins
         model, chosen = fitted(known, calendar, excess, SETTINGS.shares_prior if is_short else None)
         pooled, variances, _ = pooled_shares(known, excess, model.shares, np.array([len(known.exposures)]))
         levels, errors = pooled[:, 0], variances[:, 0]

@@ -17,7 +17,7 @@ Reference: Efron1973.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from itertools import product
 from typing import Final
@@ -221,26 +221,21 @@ class _Distributions:
     is_heavy: bool
     medians: FloatArray
     empty: FloatArray
-    log_weights: FloatArray
+    log_weights: FloatArray = field(default_factory=lambda: np.zeros(0))
 
     def below(self, sizes: FloatArray) -> FloatArray:
         """Return the probabilities of less than these sizes (distributions x any)."""
-        each = -1, *(1,) * sizes.ndim
-        return _below(sizes, self.spread, self.medians.reshape(each), self.is_heavy, self.empty.reshape(each))
+        medians, empty = (part.reshape(-1, *(1,) * sizes.ndim) for part in (self.medians, self.empty))
+        y = (sizes / medians) ** (1 / self.spread)
+        below = y / (1 + y) if self.is_heavy else -np.expm1(-np.log(2) * y)
+        return np.asarray(empty * np.minimum(sizes / SETTINGS.empty_size, 1.0) + (1 - empty) * below)
 
-
-def _below(sizes: FloatArray, spread: float, medians: FloatArray, is_heavy: bool, empty: FloatArray) -> FloatArray:
-    y = (sizes / medians) ** (1 / spread)
-    below = y / (1 + y) if is_heavy else -np.expm1(-np.log(2) * y)
-    return np.asarray(empty * np.minimum(sizes / SETTINGS.empty_size, 1.0) + (1 - empty) * below)
-
-
-def _moments(edges: FloatArray, below: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return means and variances of sizes, given the probabilities of less than each edge (any x edges)."""
-    sizes, chances = (edges[1:] + edges[:-1]) / 2, np.diff(below, axis=-1)
-    chances /= chances.sum(axis=-1, keepdims=True)
-    means = chances @ sizes
-    return means, np.maximum(chances @ np.square(sizes) - means**2, 0.0)
+    def moments(self, edges: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return means and variances of sizes, of which those between two edges are taken for equal."""
+        sizes, chances = (edges[1:] + edges[:-1]) / 2, np.diff(self.below(edges), axis=-1)
+        chances /= chances.sum(axis=-1, keepdims=True)
+        means = chances @ sizes
+        return means, np.maximum(chances @ np.square(sizes) - means**2, 0.0)
 
 
 @cache
@@ -250,19 +245,18 @@ def _family(n_places: int, settings: Settings) -> tuple[_Distributions, ...]:
     A distribution of another mean is the less likely the surer it is of the mean of that many places.
     """
     edges = np.concatenate([[0.0], np.geomspace(_FINEST, float(max(n_places, 2)), _STEPS)])
-    empty = np.array(settings.empty_parts)[:, None]
-    parts, found = np.array(settings.size_medians), []
+    empty, parts, found = np.array(settings.empty_parts), np.array(settings.size_medians), []
     for spread, is_heavy in product(settings.size_spreads, (True, False)):
         # medians of sizes whose mean is 1 lie between, whatever the spread
         low, high = np.full_like(empty, 1e-8), np.full_like(empty, 3.0)
         for _ in range(_HALVINGS):
             middle = np.sqrt(low * high)
-            is_less = _moments(edges, _below(edges, spread, middle, is_heavy, empty))[0][:, None] < 1
+            is_less = _Distributions(spread, is_heavy, middle, empty).moments(edges)[0] < 1
             low, high = np.where(is_less, middle, low), np.where(is_less, high, middle)
-        medians, of_each = (middle * parts).ravel(), np.repeat(empty, len(parts))
-        means, variances = _moments(edges, _below(edges, spread, medians[:, None], is_heavy, of_each[:, None]))
+        each = _Distributions(spread, is_heavy, np.outer(middle, parts).ravel(), np.repeat(empty, len(parts)))
+        means, variances = each.moments(edges)
         weights = -0.5 * np.square(means - 1) / (variances / n_places + settings.mean_doubt**2)
-        found.append(_Distributions(spread, is_heavy, medians, of_each, weights))
+        found.append(replace(each, log_weights=weights))
     return tuple(found)
 
 

@@ -29,13 +29,13 @@ from typing import Any, Self
 import numpy as np
 
 from tacit._base.arrays import BoolArray, FloatArray, IntArray
-from tacit._base.fields import number, pack_array, whole_numbers
+from tacit._base.fields import number, pack_array, packed, unpacked, whole_numbers
 from tacit.counts.noise.model import evened
 from tacit.domain import Grouping, sum_groups
 from tacit.statespace.posterior_noise import Moments, PosteriorNoise
 from tacit.statespace.settings import SETTINGS
 from tacit.statespace.size_prior import columns_by_kind
-from tacit.statespace.state_space import StateSpace, packed, unpacked
+from tacit.statespace.state_space import StateSpace
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,25 +85,15 @@ class SmoothedNoise(PosteriorNoise):
         return replace(self, model=model, offsets=offsets, **of_places)
 
     def _browser_moments(self) -> dict[str, Any]:
-        # the file's own names: noise_smoothed.js reads what a release holds
-        return {
-            **self.to_dict(),
-            "offsets": None,
-            "poisson_third": SETTINGS.poisson_third,
-            "excess_kurtosis": SETTINGS.excess_kurtosis,
-        }
+        cumulants = {"poisson_third": SETTINGS.poisson_third, "excess_kurtosis": SETTINGS.excess_kurtosis}
+        return super()._browser_moments() | cumulants
 
     def to_dict(self) -> dict[str, Any]:
-        return {
-            "kind": "state space",
-            "model": self.model.to_dict(),
-            "share_weights": packed(self.share_weights),
-            "day_weights": packed(self.count_weights),
-            "offsets": packed(self.offsets),
-            "inflation": self.inflation,
-            "share_skews": packed(self.share_skews),
-            **({} if self.kinds is None else {"kinds": pack_array(self.kinds), "kind_sd": packed(self.kind_sd)}),
-        }
+        parts = self.share_weights, self.count_weights, self.offsets, self.share_skews, self.kind_sd
+        k, m, offsets, skews, kind_sd = (packed(part, is_short=True) for part in parts)
+        found: dict[str, Any] = {"kind": "state space", "model": self.model.to_dict(), "share_weights": k}
+        found |= {"day_weights": m, "offsets": offsets, "inflation": self.inflation, "share_skews": skews}
+        return found if self.kinds is None else found | {"kinds": pack_array(self.kinds), "kind_sd": kind_sd}
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> Self:
@@ -113,16 +103,10 @@ class SmoothedNoise(PosteriorNoise):
         kinds = whole_numbers(content, "kinds", shape=per_place) if "kinds" in content else None
         if kinds is not None and kinds.max(initial=0) >= len(kinds):
             raise ValueError("kinds")
-        return cls(
-            model,
-            unpacked(content, "share_weights", per_place),
-            unpacked(content, "day_weights", per_place),
-            unpacked(content, "offsets", model.shape),
-            number(content, "inflation", least=0),
-            unpacked(content, "share_skews", per_place),
-            unpacked(content, "kind_sd", per_place),
-            kinds,
-        )
+        names = "share_weights", "day_weights", "share_skews", "kind_sd"
+        k, m, skews, kind_sd = (unpacked(content, name, per_place) for name in names)
+        inflation, offsets = number(content, "inflation", least=0), unpacked(content, "offsets", model.shape)
+        return cls(model, k, m, offsets, inflation, skews, kind_sd, kinds)
 
     @cached_property
     def _per_place(self) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:

@@ -21,7 +21,7 @@ from typing import Any, Final
 import numpy as np
 
 from tacit._base.arrays import BoolArray, FloatArray, IntArray
-from tacit._base.fields import number, numbers, pack_array
+from tacit._base.fields import number, numbers, packed, unpacked
 from tacit._base.kernels import compiled_kernels
 from tacit.counts.noise.tree import TreeNoise
 from tacit.errors import SettingError
@@ -73,9 +73,8 @@ class StateSpace:
             "regressors": (n_times, n_terms),
             "state_variances": (n_places, 3),
             "coefficient_variances": (n_places, n_terms),
+            "shift_variance": (1, 1) if self.shift_variance.shape == (1, 1) else (n_times, n_places),
         }
-        if self.shift_variance.shape != (1, 1):
-            fitting["shift_variance"] = (n_times, n_places)
         if self.excess is not None:
             fitting["excess"] = (n_times,)
         for name, shape in fitting.items():
@@ -140,9 +139,8 @@ class StateSpace:
 
     def smoothed_variances(self) -> FloatArray:
         """Return the posterior variances of shares (times x places), or of counts where sums were observed."""
-        n_times, n_places = self.shape
-        times = np.arange(n_times)
-        return self.covariances(np.ones((1, n_times, n_places)), times, n_times)[:, :, 0, 0].T
+        n_times = self.shape[0]
+        return self.covariances(np.ones((1, *self.shape)), np.arange(n_times), n_times)[:, :, 0, 0].T
 
     def filter(self, shares: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return means and variances of shares given what was observed up to each time (times x places)."""
@@ -236,13 +234,11 @@ class StateSpace:
         the regressors do: with innovations u of variances F, :math:`\operatorname{Var}(w^\top c \mid y) = w^\top q -
         \sum u^2 / F`. So one pass forward is enough, and it needs no compiled kernel.
         """
-        exposures, noise_variance, process_variance = (part.T for part in self.scaled)
+        exposures, _, process_variance = (part.T for part in self.scaled)
         exposed = exposures[:, None] * weights
         covariances = exposures[:, None] * (self._prior_covariances(exposed) + process_variance * exposed)
         of_terms = np.broadcast_to(self.regressors[:, :, None], (*self.regressors.shape, self.shape[1]))
-        observed = np.concatenate([of_terms, covariances[:, None]], axis=1)
-        known = observed, exposures, noise_variance, process_variance, self.state_variances.T
-        innovations, precisions = filter_together(*known, self.phi, self.shifts.T, *self.sums)
+        innovations, precisions = filter_together(self, np.concatenate([of_terms, covariances[:, None]], axis=1))
         products = np.einsum("rcp,rp,rdp->pcd", innovations, precisions, innovations, optimize=True)
         variances = (weights * covariances).sum(axis=0) - products[:, -1, -1]
         return variances, exposed.T @ self.regressors - products[:, -1, :-1], products
@@ -309,18 +305,18 @@ class StateSpace:
         return ends, variances
 
     def to_dict(self) -> dict[str, Any]:
-        content: dict[str, Any] = {key: packed(getattr(self, name)) for key, name in _KEYS.items()}
-        content |= {"memory": self.phi, "excess": packed(self.excess)}
+        content: dict[str, Any] = {key: packed(getattr(self, name), is_short=True) for key, name in _KEYS.items()}
+        content |= {"memory": self.phi, "excess": packed(self.excess, is_short=True)}
         return content if self.tree is None else content | {"tree": self.tree.to_dict()}
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> StateSpace:
-        least = {"basis": -math.inf}  # all else are variances, or exposures
         return cls(
             phi=number(content, "memory", least=-1, most=1),
             excess=unpacked({"excess": None} | dict(content), "excess"),
             tree=TreeNoise.from_dict(content["tree"]) if "tree" in content else None,
-            **{name: numbers(content, key, least=least.get(key, 0.0)) for key, name in _KEYS.items()},
+            # all but regressors are variances, or exposures
+            **{name: numbers(content, key, least=-math.inf if key == "basis" else 0.0) for key, name in _KEYS.items()},
         )
 
 
@@ -337,16 +333,3 @@ def rounded(values: FloatArray) -> FloatArray:
     """
     mantissas, exponents = np.frexp(values)
     return np.asarray(np.ldexp(np.rint(mantissas * _DIGITS) / _DIGITS, exponents), np.float64)
-
-
-def packed(array: FloatArray | None) -> dict[str, Any] | None:
-    """Return an array as plain data, with half the digits where that loses nothing."""
-    if array is None:
-        return None
-    short = array.astype(np.float32)
-    return pack_array(short if np.array_equal(short, array) else array)
-
-
-def unpacked(content: Mapping[str, Any], name: str, shape: tuple[int, ...] | None = None) -> FloatArray | None:
-    """Return the array again, of a shape if one is given; None where there is none."""
-    return None if content[name] is None else numbers(content, name, shape=shape)

@@ -8,54 +8,35 @@ anything in another process. The names are loaded when they are first used: a de
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from tacit._base.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from tacit.counts.noise.factorization import FactorizationNoise
-    from tacit.counts.noise.joined import JoinedNoise
-    from tacit.counts.noise.marginals import MarginalNoise
-    from tacit.counts.noise.model import (
-        FusedTrees,
-        LinearMap,
-        Noise,
-        NoStatedNoise,
-        errors_of_questions,
-        intervals_of_questions,
-    )
-    from tacit.counts.noise.oracle import OracleNoise
-    from tacit.counts.noise.sampled import SampledNoise
-    from tacit.counts.noise.tree import TreeNoise
+    from tacit.counts.noise.factorization import FactorizationNoise as FactorizationNoise
+    from tacit.counts.noise.joined import JoinedNoise as JoinedNoise
+    from tacit.counts.noise.marginals import MarginalNoise as MarginalNoise
+    from tacit.counts.noise.model import FusedTrees as FusedTrees
+    from tacit.counts.noise.model import LinearMap as LinearMap
+    from tacit.counts.noise.model import Noise as Noise
+    from tacit.counts.noise.model import NoStatedNoise as NoStatedNoise
+    from tacit.counts.noise.model import errors_of_questions as errors_of_questions
+    from tacit.counts.noise.model import intervals_of_questions as intervals_of_questions
+    from tacit.counts.noise.oracle import OracleNoise as OracleNoise
+    from tacit.counts.noise.sampled import SampledNoise as SampledNoise
+    from tacit.counts.noise.tree import TreeNoise as TreeNoise
 
-__all__ = [
-    "FactorizationNoise",
-    "FusedTrees",
-    "JoinedNoise",
-    "LinearMap",
-    "MarginalNoise",
-    "NoStatedNoise",
-    "Noise",
-    "OracleNoise",
-    "SampledNoise",
-    "TreeNoise",
-    "errors_of_questions",
-    "intervals_of_questions",
-]
-
-_HOMES: Final = {
-    "FactorizationNoise": "tacit.counts.noise.factorization",
-    "FusedTrees": "tacit.counts.noise.model",
-    "JoinedNoise": "tacit.counts.noise.joined",
-    "LinearMap": "tacit.counts.noise.model",
-    "MarginalNoise": "tacit.counts.noise.marginals",
-    "NoStatedNoise": "tacit.counts.noise.model",
-    "Noise": "tacit.counts.noise.model",
-    "OracleNoise": "tacit.counts.noise.oracle",
-    "SampledNoise": "tacit.counts.noise.sampled",
-    "TreeNoise": "tacit.counts.noise.tree",
-    "errors_of_questions": "tacit.counts.noise.model",
-    "intervals_of_questions": "tacit.counts.noise.model",
-}
-
-__getattr__, __dir__ = lazy_names(__name__, _HOMES)
+__getattr__, __dir__, __all__ = lazy_names(
+    __name__,
+    {
+        "tacit.counts.noise.factorization": "FactorizationNoise",
+        "tacit.counts.noise.joined": "JoinedNoise",
+        "tacit.counts.noise.marginals": "MarginalNoise",
+        "tacit.counts.noise.model": (
+            "FusedTrees LinearMap Noise NoStatedNoise errors_of_questions intervals_of_questions"
+        ),
+        "tacit.counts.noise.oracle": "OracleNoise",
+        "tacit.counts.noise.sampled": "SampledNoise",
+        "tacit.counts.noise.tree": "TreeNoise",
+    },
+)

@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from tacit._base.arrays import BoolArray, FloatArray, IntArray
-from tacit._base.fields import numbers, pack_array, sizes_of, texts, whole_numbers
+from tacit._base.fields import numbers, pack_array, packed, sizes_of, texts, whole_numbers
 from tacit._base.reading import MOST_REPORTS
 from tacit._base.validation import check_share
 from tacit.counts.exact_intervals import (
@@ -191,7 +191,7 @@ class OracleNoise(Noise):
             "shape": listed(self.layout.sizes),
             "private": list(self.layout.private),
             "reports": pack_array(self.reports),
-            "counts": None if self.counts is None else pack_array(self.counts),
+            "counts": packed(self.counts),
         }
 
     @classmethod

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit._base.arrays import FloatArray, IntArray
-from tacit._base.fields import pack_array, shape_of, text, whole, whole_numbers
+from tacit._base.fields import packed, shape_of, text, whole, whole_numbers
 from tacit._base.validation import check_one_of, check_share
 from tacit.counts.estimate import LEAST_SQUARES, Estimate
 from tacit.counts.node_distributions import NodeDistribution, node_distribution_from_dict
@@ -141,7 +141,7 @@ class TreeNoise(VarianceGammaNoise):
             "laws": [None if distribution is None else distribution.to_dict() for distribution in self.distributions],
             "shape": list(self.shape),
             "axis": self.axis,
-            "order": None if self.order is None else pack_array(self.order),
+            "order": packed(self.order),
             "known": list(self.known),
         }
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tacit.domain import TimeAxis
+from tacit.domain.horizon import MOST_BINS, horizon_of
 from tacit.errors import SettingError
-from tacit.forecast.forecast import MOST_BINS, horizon_of
 
 DAYS = TimeAxis.between("2018-01-01", "2018-12-31", zone="Europe/Paris")
 
