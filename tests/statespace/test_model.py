@@ -9,7 +9,6 @@ import pytest
 from numpy.typing import NDArray
 
 from small_worlds import simulated_estimate
-from tacit._base.arrays import IntArray
 from tacit.counts.series import Observations
 from tacit.domain import TimeAxis
 from tacit.postprocess import smooth
@@ -56,7 +55,7 @@ def shifted(size: float, *, first: int = 50) -> Model:
 
 def odds_of_a_shift(model: Model) -> float:
     """How much likelier the counts of the first place are with a shift at some time, all times and sizes alike."""
-    part = model.given_sum(np.arange(2))
+    part = replace(model, fitted_places=np.arange(2))
     scores, informations = (found[1:, 0] for found in part.state_space(USUAL).level_scores(part.observed))
     times = slice(None, N_DAYS - SETTINGS.fewest_after_shift)
     variances = 0.5**2 * np.array([0.1, 1.0, 10.0])[:, None]
@@ -86,13 +85,13 @@ def test_hyperparameters_are_fitted_to_24_places_at_most(monkeypatch: pytest.Mon
     each = np.full(n_places, 1 / n_places)
     calendar = seasons(TimeAxis("2018-01-01", "day", "UTC", 8))
     model = Model(known, calendar, np.zeros(8), LongRun(each, each, each), np.tile(each, (8, 1)))
-    given_sum = Model.given_sum
+    state_space = Model.state_space
 
-    def noted(self: Model, places: IntArray) -> Model:
-        chosen.append(places)
-        return given_sum(self, places)
+    def noted(self: Model, hyperparameters: Hyperparameters) -> StateSpace:
+        chosen.append(self.fitted_places)
+        return state_space(self, hyperparameters)
 
-    monkeypatch.setattr(Model, "given_sum", noted)
+    monkeypatch.setattr(Model, "state_space", noted)
     monkeypatch.setattr("tacit.statespace.model.minimize", lambda loss, start, first_step: start)
     fit_hyperparameters(model, USUAL, prior=USUAL)
     assert len(set(chosen[0].tolist())) == 24
