@@ -14,13 +14,13 @@ from tacit.domain import TimeAxis
 from tacit.errors import DataError, SettingError
 from tacit.release import Release
 from tacit.statespace.covariates import season_length
+from tacit.statespace.settings import SETTINGS
 from tacit.statespace.totals import FilteredRates, TotalModel
 
 FEWEST_BINS: Final = 2  # one bin has no successor to learn from
 _SHORTEST: Final = 3  # zeros in a row that may be a gap; two happen to quiet series on a weekend
 _SEASONS: Final = 8  # before a bin, whose median says what was to be expected of it
 _LEAST_EXPECTED: Final = 20.0  # events: none of them is chance once in five hundred million times (e^-20)
-_EXCESS_SD: Final = 2.0  # from which a total has an excess; without the rule forecasts of storms are up to 3.5 % worse
 _FAR: Final = 30.0  # standard deviations from 0 beyond which a normal tail is none
 _LEAST_PART: Final = 0.1  # of the expected total a noisy one is taken for at least: shares are divided by it
 
@@ -89,7 +89,7 @@ def share_observations(series: Series, model: TotalModel, rates: FilteredRates) 
         units = series.variances / np.where(counted, exposures, 1.0)[:, None]
         none = np.zeros((1, units.shape[1]))
         known = replace(known, unit_variance=units, slopes=none, is_shared=True, cancels=False)
-    beyond = np.maximum(exposures - expected - _EXCESS_SD * np.sqrt(own), 0.0)
+    beyond = np.maximum(exposures - expected - SETTINGS.excess_sd * np.sqrt(own), 0.0)
     excess = np.divide(beyond, exposures, out=np.zeros(len(expected)), where=exposures > 0)
     return replace(known, exposures=exposures, counts=np.where(counted[:, None], known.counts, 0.0)), excess
 

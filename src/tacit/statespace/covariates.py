@@ -16,19 +16,13 @@ from tacit._base.arrays import FloatArray, IntArray, Times
 from tacit._base.validation import check_one_of
 from tacit.domain import Domain, TimeAxis
 from tacit.errors import SettingError
+from tacit.statespace.settings import SETTINGS
 
 SECONDS_A_DAY: Final = 86_400  # of a day without a change of clocks
 DAYS_A_YEAR: Final = 365.25  # with leap years
 _LONGER: Final = {"week": 52, "month": 12, "year": 1}
 """Steps longer than a day, and how many of them a year has."""
-_HARMONICS: Final = 2
-"""Of the day and of the year in shares: a share has few events to tell a finer shape from. One harmonic misses a second
-rise in the year; four cost as many coefficients again."""
-_YEAR_WAVES: Final = 3  # harmonics: totals tell a finer shape than shares, which have two
-_DAY_WAVES: Final = 4  # the rise of a morning takes a quarter of a day
-_RARE: Final = 0.1  # of the bins: a flag on fewer, as holidays are, also acts on the days beside it
 _EXAMPLE: Final = np.array(["2018-01-01", "2018-02-01"], "datetime64[s]")  # edges of a bin, to number its regressors
-_FEWEST_NUMBERS: Final = 24  # two years of months: fewer say neither where a number is usual nor how far it may go
 
 
 def bins_per_day(step: str) -> int | None:
@@ -123,8 +117,9 @@ def calendar_blocks(edges: Times, step: str, *, of_totals: bool) -> list[tuple[s
     of the year where they are no longer than a month. Regressors of one kind have the same mean square. Those of totals
     have finer harmonics, hours of days off, and the length of a month.
     """
+    waves = SETTINGS.totals.day_harmonics, SETTINGS.totals.year_harmonics
     # months tell no finer shape of the year either way
-    of_day, of_year = (_DAY_WAVES, _YEAR_WAVES) if of_totals and step != "month" else (_HARMONICS, _HARMONICS)
+    of_day, of_year = waves if of_totals and step != "month" else (SETTINGS.harmonics, SETTINGS.harmonics)
     days = edges.astype("datetime64[s]").astype(np.int64) / SECONDS_A_DAY
     centres, of_week, per_day = (days[1:] + days[:-1]) / 2, weekdays(edges[:-1]), bins_per_day(step) or 0
     clock = _harmonics(centres, min(of_day, per_day // 2))
@@ -275,10 +270,11 @@ class Terms:
             if not len(known) or known.min() == known.max():
                 continue  # what never changes tells nothing
             is_flag = bool(np.isin(known, (0.0, 1.0)).all())
-            if not is_flag and len(known) < _FEWEST_NUMBERS:
+            if not is_flag and len(known) < SETTINGS.totals.fewest_numbers:
                 continue
             centre, scale = (0.0, 1.0) if is_flag else (float(known.mean()), float(known.std()))
-            is_alone = is_flag and bool(known.mean() < _RARE) and not _has_neighbours(name, of_all, around)
+            is_rare = is_flag and bool(known.mean() < SETTINGS.totals.rare_flag)
+            is_alone = is_rare and not _has_neighbours(name, of_all, around)
             columns.append(Column(name, centre, scale, is_flag, is_alone))
         return cls(tuple(columns))
 
@@ -330,7 +326,7 @@ def _has_neighbours(name: str, columns: Mapping[str, FloatArray], around: int) -
     days_beside = np.roll(flags, -around), np.roll(flags, around)
     others = (column for other, column in columns.items() if other != name)
     return any(
-        np.mean(np.nan_to_num(column)[beside] == 1) > 0.5 and column[~beside].mean() < _RARE
+        np.mean(np.nan_to_num(column)[beside] == 1) > 0.5 and column[~beside].mean() < SETTINGS.totals.rare_flag
         for column in others
         for beside in days_beside
     )

@@ -99,6 +99,17 @@ class TotalSettings:
     length_sd: float = 0.02
     """How far the effect of a month's length may be from proportional: next to nothing. February is 7 % shorter than
     others, so that this is 0.15 % of its total."""
+    day_harmonics: int = 4
+    """Sines and cosines of the day: the rise of a morning takes a quarter of a day. Halved, it is spread over half a
+    day; doubled, there are twice the coefficients to learn from the same days."""
+    year_harmonics: int = 3
+    """Sines and cosines of the year: totals tell a finer shape than shares."""
+    rare_flag: float = 0.1
+    """A flag on fewer of the bins, as holidays are, also acts on the days beside it. Half or twice of it changes which
+    flags of a table are holidays: school holidays are on a third of all days, public ones on a thirtieth."""
+    fewest_numbers: int = 24
+    """Known numbers of a table's column from which it is learned: two years of months. Halved, one year says how far a
+    number may go; doubled, four years of months are needed."""
     changing_kinds: tuple[str, ...] = ("weekday", "clock", "year")
     """Kinds whose coefficients are random walks. None: up to 1.8 % worse in worlds of four years, up to 0.6 % better in
     others."""
@@ -185,6 +196,9 @@ class Settings:
     averaged_shifts: tuple[float, ...] = (-2.4, -1.6, -0.8, 0.0, 0.8, 1.6, 2.4)
     """Where two variances are averaged over their posterior, in logarithms: three prior standard deviations wide. Half
     as wide cuts the tails off which the mean is for; twice as wide needs as many points again."""
+
+    harmonics: int = 2
+    """Sines and cosines of the day and of the year in shares: a share has few events to tell a finer shape from."""
 
     # the fit
     revisions: int = 2
