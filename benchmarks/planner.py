@@ -71,10 +71,10 @@ def curated_errors(contender: Contender, situation: Situation) -> np.ndarray:
 def counted_errors(contender: Contender, situation: Situation) -> np.ndarray:
     """The same from a counter, bin by bin."""
     key = np.random.default_rng(SEED).bytes(32)
-    engine = engine_of(contender.error, NodeDraws(key, situation.n_places))
+    engine = engine_of(contender.variances, NodeDraws(key, situation.n_places))
     counts = np.zeros((situation.n_bins, situation.n_places), np.int64)
     _, published = engine.advance(engine.start(), 0, counts)
-    totals = published / contender.error.grid
+    totals = published / contender.variances.grid
     return np.diff(totals, axis=0, prepend=0.0)
 
 

@@ -100,9 +100,9 @@ def test_a_plan_ranks_its_mechanisms_once(tacit, monkeypatch):
         calls.append(given)
         return ranked(*given, **settings)
 
-    ranked = registry.oracles_by_error
+    ranked = registry.oracles_by_variance
     for module in (registry, oracles):
-        monkeypatch.setattr(module, "oracles_by_error", counted)
+        monkeypatch.setattr(module, "oracles_by_variance", counted)
     assert tacit("plan", *DOUBS, "--from", "2018-01-01", "--to", "2018-01-31", "--epsilon", "2.2").code == 0
     assert len(calls) == 1
 

@@ -136,7 +136,7 @@ def test_a_release_has_the_noise_model_and_the_checksum_described_and_gives_the_
     packed = model["reports"]
     reports = np.frombuffer(zlib.decompress(base64.b64decode(packed["zlib"])), packed["type"]).reshape(packed["shape"])
     assert (model["kind"], reports.shape, reports.sum()) == ("oracle", (3,), N_EVENTS)
-    assert int(model["law"]["zeros"], 16) == 2**62
+    assert int(model["distribution"]["zeros"], 16) == 2**62
     digest = hashlib.sha256(canonical(without_checksum(about)))
     for name in ("period", "place"):
         digest.update("\n".join(table.column(name).to_pylist()).encode())

@@ -64,7 +64,7 @@ def test_a_rate_of_a_hundred_million_digits_is_not_computed(tmp_path):
     noise = {
         "kind": "tree",
         "hierarchy": {"n_leaves": 3, "levels": []},
-        "laws": [None, {"kind": "discrete laplace", "rate": "1e400000000"}],
+        "distributions": [None, {"kind": "discrete laplace", "rate": "1e400000000"}],
         "shape": [3, 2],
         "axis": "time",
         "order": None,

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from small_series import noisy_series, small_counts, small_domain, small_means, small_series
+from small_series import PLACES, noisy_series, small_counts, small_domain, small_means, small_series
+from statistical import Recorded, assert_as_recorded
 from tacit.counts.series import Series
 from tacit.errors import DataError, SettingError
 from tacit.forecast.baselines import WeekdayMean
@@ -28,25 +29,51 @@ def _rainy(seed: int = 4) -> tuple[Series, Covariates]:
     return Series.exact(small_domain(), counts), Covariates(time, {"rain": rain * 1.0, "dull": dull}, ("of a test",))
 
 
-@pytest.mark.slow
-def test_trees_find_what_a_covariate_does_in_one_place() -> None:
-    series, covariates = _rainy()
+def _found_of_rain(seed: int) -> dict[str, float]:
+    """How much more is forecast on rainy days than on others, where rain matters and where it does not."""
+    series, covariates = _rainy(seed)
     model = BoostingForecaster(**QUICK).fit(series.until(600), covariates)
+    assert model.predict(1).notes == ("of a test",)
     means = model.predict_from(series, np.arange(600, 730)).counts.means[:, 0]
     rain = covariates.columns["rain"][600:730] > 0
-    ratio = means[rain].mean(axis=0) / means[~rain].mean(axis=0)
-    assert ratio[1] > 1.5
-    assert 0.9 < ratio[0] < 1.2
-    assert model.predict(1).notes == ("of a test",)
+    ratios = means[rain].mean(axis=0) / means[~rain].mean(axis=0)
+    return {"north": float(ratios[0]), "south": float(ratios[1])}
+
+
+FOUND_OF_RAIN: Recorded = {"north": (1.102, 0.071), "south": (1.643, 0.11)}
 
 
 @pytest.mark.slow
-def test_negative_counts_are_learned_from_without_bias() -> None:
-    """Clipped at 0 the smallest place would be about twice what it is."""
-    noisy = noisy_series(unit=2.0)
-    assert (noisy.values[:, 2] < 0).mean() > 0.2
+@pytest.mark.false_failure(1e-6)
+def test_trees_find_what_a_covariate_does_in_one_place(seed: int) -> None:
+    assert_as_recorded(_found_of_rain, FOUND_OF_RAIN, seed)
+    assert FOUND_OF_RAIN["south"][0] > 1.5
+    assert 0.9 < FOUND_OF_RAIN["north"][0] < 1.2
+
+
+def _learned_of_negative_counts(seed: int) -> dict[str, float]:
+    """The mean forecast of each place as a part of its true mean, and how many counts of the smallest are negative."""
+    noisy = noisy_series(seed, unit=2.0)
     means = BoostingForecaster(**QUICK).fit(noisy.until(600)).predict_from(noisy, np.arange(600, 730)).counts.means
-    np.testing.assert_allclose(means[:, 0].mean(axis=0), small_means()[600:].mean(axis=0), rtol=0.2)
+    ratios = means[:, 0].mean(axis=0) / small_means()[600:].mean(axis=0)
+    return dict(zip(PLACES, ratios.tolist(), strict=True)) | {"negative": float((noisy.values[:, 2] < 0).mean())}
+
+
+NEGATIVE: Recorded = {
+    "North": (0.9861, 0.018),
+    "South": (0.9942, 0.025),
+    "West": (1.021, 0.072),
+    "negative": (0.2886, 0.02),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.false_failure(2e-6)
+def test_negative_counts_are_learned_from_without_bias(seed: int) -> None:
+    """Clipped at 0 the smallest place would be about twice what it is."""
+    assert_as_recorded(_learned_of_negative_counts, NEGATIVE, seed)
+    assert NEGATIVE["negative"][0] > 0.2
+    assert all(abs(NEGATIVE[place][0] - 1) < 0.05 for place in PLACES)
 
 
 @pytest.mark.slow
@@ -79,17 +106,39 @@ def test_settings_are_checked_when_learning() -> None:
             BoostingForecaster(**wrong).fit(small_series())  # type: ignore[arg-type]
 
 
+def _importance(seed: int) -> dict[str, float]:
+    """What rain and another covariate are worth, and the place, against rain; and how sure the worth of rain is."""
+    series, covariates = _rainy(seed)
+    found = feature_importance(BoostingForecaster(**QUICK), series, covariates, n_shuffles=1, seed=seed)
+    assert sum(one.gain for one in found) == pytest.approx(1.0)
+    by_name = {one.feature: one for one in found}
+    rain = by_name["rain"]
+    return {
+        "surely": rain.loss / rain.loss_error,
+        "dull": by_name["dull"].loss / rain.loss,
+        "next": max(one.loss for one in found if one.feature not in ("rain", "place")) / rain.loss,
+    }
+
+
+IMPORTANCE: Recorded = {"surely": (9.027, 0.57), "dull": (-0.0001042, 0.0085), "next": (0.1316, 0.051)}
+
+
 @pytest.mark.slow
-def test_what_matters_comes_first_among_importances() -> None:
+@pytest.mark.false_failure(2e-6)
+def test_what_matters_comes_first_among_importances(seed: int) -> None:
+    assert_as_recorded(_importance, IMPORTANCE, seed)
+    assert IMPORTANCE["surely"][0] > 5
+    assert abs(IMPORTANCE["dull"][0]) < 0.05
+    assert IMPORTANCE["next"][0] < 0.2
+
+
+@pytest.mark.slow
+def test_importances_come_in_order_and_repeatably_and_only_of_what_was_fitted(seed: int) -> None:
     series, covariates = _rainy()
     forecaster = BoostingForecaster(**QUICK)
-    found = feature_importance(forecaster, series, covariates, n_shuffles=1, seed=3)
-    assert found[0].feature in ("rain", "place")
-    by_name = {one.feature: one for one in found}
-    assert by_name["rain"].loss > 5 * by_name["rain"].loss_error
-    assert abs(by_name["dull"].loss) < 0.2 * by_name["rain"].loss
-    assert sum(one.gain for one in found) == pytest.approx(1.0)
-    assert found == feature_importance(forecaster, series, covariates, n_shuffles=1, seed=3)
+    found, again = (feature_importance(forecaster, series, covariates, n_shuffles=1, seed=seed) for _ in range(2))
+    assert found == again
+    assert [one.loss for one in found] == sorted((one.loss for one in found), reverse=True)
     with pytest.raises(SettingError, match="must be fitted"):
         forecaster.gains()
 

@@ -107,6 +107,17 @@ def test_the_table_to_save_has_everything(document, week):
     assert "SIMULATION" in text
 
 
+def test_a_table_that_is_too_large_is_left_out_and_no_command_is_named_to_readers(
+    release, week, tmp_path, read, monkeypatch
+):
+    monkeypatch.setattr("tacit.pages.forecast_sections.MOST_CELLS", 1)
+    document = read(make_forecast_page(week, release, tmp_path / "page.html"))
+    said = by_id(document, "numbers").text
+    assert "Whoever made the page can write it to a file." in said
+    assert "tacit forecast" not in said
+    assert not [e for e in document.all("a") if e.attributes.get("download") == "forecast.csv"]
+
+
 @pytest.mark.parametrize("horizon", [1, 30])
 def test_other_horizons_make_pages(release, tmp_path, read, horizon):
     document = read(make_forecast_page(forecast_of(release, horizon), release, tmp_path / "page.html", per_crew=1.0))

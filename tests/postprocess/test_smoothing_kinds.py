@@ -32,6 +32,8 @@ DOMAIN = days_places_and_kinds(90, 4)
 SIZES = np.array([6.0, 3.0, 2.0, 1.0])[:, None] * np.array([3.0, 1.0, 0.1])
 COUNTS = np.random.default_rng(7).poisson(np.tile(SIZES.ravel(), (90, 1)))
 GIVEN = SETTINGS.shares_prior
+FIRES = np.zeros(DOMAIN.shape)
+FIRES[:, ::3] = 1.0
 
 
 def local(private, counts=COUNTS, seed=1, domain=DOMAIN, epsilon=2.0):
@@ -88,8 +90,9 @@ def test_strata_are_smoothed_as_if_they_stood_alone(by_kind):
 
 
 def without_common(noise):
-    """The noise of strata without the error that they have in common."""
-    assert isinstance(noise, StrataNoise)
+    """The noise without the error that places of a kind, or strata, have in common."""
+    if not isinstance(noise, StrataNoise):
+        return replace(noise, kind_sd=None, kinds=None)
     return replace(noise, parts=tuple(replace(part, kind_sd=None, kinds=None) for part in noise.parts))
 
 
@@ -110,9 +113,7 @@ def test_strata_have_in_common_what_the_prior_took_from_their_variances():
     """Where places are public, the prior of each moves the same small kind to the same side."""
     made = smooth(local(("kind",), epsilon=0.5), hyperparameters=GIVEN)
     noise, alone = made.noise, without_common(made.noise)
-    fires = np.zeros(DOMAIN.shape)
-    fires[:, ::3] = 1.0
-    assert noise.variance(fires) > 1.1 * alone.variance(fires)
+    assert noise.variance(FIRES) > alone.variance(FIRES)  # by how much: IN_COMMON
     for place in range(4):  # how many reports came from a place is public
         weights = np.zeros(DOMAIN.shape)
         weights[:, 3 * place : 3 * place + 3] = 1.0
@@ -202,15 +203,25 @@ def test_columns_of_every_kind_stand_for_all(monkeypatch):
     assert np.bincount(asked[0] % 3).tolist() == [2, 2, 2]
 
 
-@pytest.mark.parametrize("mechanism", ["flat", "tables"])
-def test_a_curator_s_counts_by_kind_are_smoothed(mechanism):
+def smoothed_error(mechanism, seed):
+    """The mean squared error of smoothed counts, as a part of that of a curator's unbiased ones."""
     plan = central_plan_for(DOMAIN, epsilon=0.5, mechanism=mechanism)
     made = central_mechanism_of(plan)
-    estimate = made.measure(ExactTally(COUNTS), plan, spend=Spend.simulation(made.cost, seed=1))
-    smoothed = smooth(estimate, hyperparameters=SETTINGS.rates_prior)
+    estimate = made.measure(ExactTally(COUNTS), plan, spend=Spend.simulation(made.cost, seed=seed))
     assert measured(estimate).kinds is not None
+    smoothed = smooth(estimate, hyperparameters=SETTINGS.rates_prior)
     errors = [np.square(one.values - COUNTS).mean() for one in (estimate, smoothed)]
-    assert errors[1] < 0.5 * errors[0]
+    return {"ratio": errors[1] / errors[0]}
+
+
+SMOOTHED_ERROR: dict[str, Recorded] = {"flat": {"ratio": (0.2701, 0.021)}, "tables": {"ratio": (0.2668, 0.019)}}
+
+
+@pytest.mark.parametrize("mechanism", SMOOTHED_ERROR)
+@pytest.mark.false_failure(5e-7)
+def test_a_curator_s_counts_by_kind_are_smoothed(seed, mechanism):
+    assert_as_recorded(partial(smoothed_error, mechanism), SMOOTHED_ERROR[mechanism], seed)
+    assert SMOOTHED_ERROR[mechanism]["ratio"][0] < 0.5
 
 
 def test_a_kind_s_size_is_no_better_known_than_its_own_counts_say():
@@ -225,10 +236,8 @@ def test_a_kind_s_size_is_no_better_known_than_its_own_counts_say():
 
 def test_the_error_that_places_of_a_kind_have_in_common_is_in_all_sums_of_them():
     noise = smooth(local(("place", "kind"), epsilon=0.5), hyperparameters=GIVEN).noise
-    alone = replace(noise, kind_sd=None, kinds=None)
-    fires = np.zeros(DOMAIN.shape)
-    fires[:, ::3] = 1.0
-    assert noise.variance(fires) > 1.2 * alone.variance(fires)
+    alone = without_common(noise)
+    assert noise.variance(FIRES) > alone.variance(FIRES)  # by how much: IN_COMMON
     assert noise.variance(np.ones(DOMAIN.shape)) == pytest.approx(0, abs=1e-6)
     for levels in ({}, {"time": "month"}, {"time": "month", "place": ALL}, {"time": "month", "kind": ALL}):
         _, grouping = DOMAIN.coarsen(**levels)
@@ -237,6 +246,25 @@ def test_the_error_that_places_of_a_kind_have_in_common_is_in_all_sums_of_them()
             weights = np.zeros(grouping.shape)
             weights[where] = 1.0
             assert noise.variance(grouping.fine(weights)) == pytest.approx(errors[where] ** 2, rel=1e-6)
+
+
+def in_common(private, seed):
+    """The variance of the number of fires over all time, as a multiple of what it is without the common error."""
+    noise = smooth(local(private, seed=seed, epsilon=0.5), hyperparameters=GIVEN).noise
+    return {"ratio": float(noise.variance(FIRES) / without_common(noise).variance(FIRES))}
+
+
+IN_COMMON: dict[tuple[str, ...], Recorded] = {
+    ("kind",): {"ratio": (1.234, 0.11)},
+    ("place", "kind"): {"ratio": (3.572, 2)},
+}
+
+
+@pytest.mark.parametrize("private", IN_COMMON)
+@pytest.mark.false_failure(5e-7)
+def test_the_error_in_common_is_no_small_part_of_the_error_of_a_small_kind(seed, private):
+    assert_as_recorded(partial(in_common, private), IN_COMMON[private], seed)
+    assert IN_COMMON[private]["ratio"][0] > 1.1
 
 
 def coverage(private, seed):

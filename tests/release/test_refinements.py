@@ -174,8 +174,8 @@ def test_a_file_from_before_refinements_had_names_is_still_read(tmp_path):
 def test_a_file_of_a_newer_version_is_told_from_a_damaged_one(tmp_path):
     release = Release.of(PLAN, ESTIMATE, refine="clip")
     release.write(tmp_path / "r.parquet")
-    put_document(tmp_path / "r.parquet", document_of(tmp_path / "r.parquet") | {"format": 5})
-    with pytest.raises(FormatError, match="newer Tacit: its format is 5"):
+    put_document(tmp_path / "r.parquet", document_of(tmp_path / "r.parquet") | {"format": 6})
+    with pytest.raises(FormatError, match="newer Tacit: its format is 6"):
         Release.read(tmp_path / "r.parquet")
 
 

@@ -13,7 +13,7 @@ import polars as pl
 import pyarrow.parquet as pq
 import pytest
 
-from old_formats import document_of, put_document
+from old_formats import as_before_the_fifth_format, document_of, put_document
 from small_worlds import days_and_places, simulated, simulated_estimate
 from tacit.collection.tallying import estimate_tally
 from tacit.counts.provenance import Provenance
@@ -300,3 +300,31 @@ def test_counts_of_the_second_format_promise_no_more_than_their_one_sum_allows()
     assert old.statement.guarantee.presence is None
     assert old.statement.guarantee.replacement.epsilon == 2 * 0.5 + 2 * 1.0
     assert "One event added or removed: not protected." in old.statement.text()
+
+
+@pytest.mark.parametrize(
+    ("name", "answer", "variance"),
+    [
+        ("format-3-tree", "604.5, 95% interval 582 to 627 (simulation)", 127.49869813639074),
+        ("format-4-tables", "224.0, 95% interval 211 to 237 (simulation)", 44.19233252197403),
+    ],
+)
+def test_noise_models_of_earlier_formats_are_read_by_the_names_they_had(name, answer, variance):
+    """Smoothed months of a tree, and tables with a clipped column: written by the version before, with its answers."""
+    about = document_of(FILES / f"{name}.parquet")
+    assert ("linear image" in str(about["noise"])) == (name == "format-3-tree")
+    assert "'laws'" in str(about["noise"])
+    old = Release.read(FILES / f"{name}.parquet")
+    assert str(old.answer()) == answer
+    assert old.recommended.noise.variance(np.ones(old.domain.shape)) == pytest.approx(variance, rel=1e-12)
+    assert old.checksum == about["checksum"]
+
+
+def test_a_release_of_an_earlier_format_is_written_in_that_of_today(tmp_path):
+    old = Release.read(FILES / "format-4-tables.parquet")
+    old.write(tmp_path / "r.parquet")
+    about = document_of(tmp_path / "r.parquet")
+    assert about["format"] == 5
+    assert about["noise"]["refined"]["kind"] == "no stated noise"
+    assert as_before_the_fifth_format(about)["noise"] == document_of(FILES / "format-4-tables.parquet")["noise"]
+    assert str(Release.read(tmp_path / "r.parquet").answer()) == str(old.answer())

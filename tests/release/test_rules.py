@@ -228,7 +228,7 @@ def test_files_of_the_first_format_hold_what_they_suppress(tmp_path, kept):
     kept.write(tmp_path / "r.parquet")
     about = document_of(tmp_path / "r.parquet")
     statement = replace(kept.statement, suppressed=(), keeps_suppressed=False)
-    about = as_before_the_third_format(about | {"format": 1, "statement": statement.to_dict()})
+    about = as_before_the_third_format(about | {"statement": statement.to_dict()}) | {"format": 1}
     del about["rules"]["keep_suppressed"]
     columns = {name: column for name, column in kept.columns().items() if name != "days_missing"}
     about["checksum"] = _checksum(about, columns)

@@ -210,7 +210,7 @@ def mechanism_of(plan: Plan) -> LocalRandomizer:
     return mechanism
 
 
-def oracles_by_error(
+def oracles_by_variance(
     n_cells: int, epsilon: float, *, most_bytes: int | None = None
 ) -> list[tuple[str, FrequencyOracle]]:
     """Return the frequency oracles by mean variance, equal ones by the length of a report; the best comes first.
@@ -218,7 +218,7 @@ def oracles_by_error(
     Those made for devices that report again and again, and trees, which err more on single cells, are not among them.
     ``most_bytes`` leaves those out whose reports are longer.
 
-    >>> oracles_by_error(17, 2.2)[0][0], oracles_by_error(3, 2.0)[0][0]
+    >>> oracles_by_variance(17, 2.2)[0][0], oracles_by_variance(3, 2.0)[0][0]
     ('subset', 'response')
     """
     made = [
@@ -231,10 +231,10 @@ def oracles_by_error(
         for name, one in made
         if most_bytes is None or one.report_bytes <= most_bytes
     ]
-    return [(name, oracle) for _, name, oracle in ranked_by_error(measured)]
+    return [(name, oracle) for _, name, oracle in ranked_by_variance(measured)]
 
 
-def ranked_by_error(measured: list[tuple[float, str, _Oracle]]) -> list[tuple[float, str, _Oracle]]:
+def ranked_by_variance(measured: list[tuple[float, str, _Oracle]]) -> list[tuple[float, str, _Oracle]]:
     """Put mean variances, names and randomizers in order: the least variance first, of equal ones the shorter."""
     # nine digits: two ways to the same distribution differ in the last ones, and the table's order shall decide between
     # them
@@ -272,7 +272,7 @@ def plan_for(
 ) -> Plan:
     """Agree on a mechanism for a domain, by epsilon or by RAPPOR's f.
 
-    Left out, the mechanism is the one that errs least (:func:`oracles_by_error`); with f it is
+    Left out, the mechanism is the one that errs least (:func:`oracles_by_variance`); with f it is
     RAPPOR, ``unary``. ``fan_outs`` makes the tree of ``hierarchical`` by hand, root first, and ``oracle`` names the
     mechanism that all of its levels randomize by; either makes the mechanism ``hierarchical``. ``asked`` weighs the
     tables that ``sampled tables`` will be asked about: "joint", or the names of private coordinates, as "place" or
@@ -297,7 +297,7 @@ def plan_for(
     if epsilon is not None:
         check_epsilon(epsilon)
     if named is None:
-        named = MECHANISMS["unary" if epsilon is None else oracles_by_error(n_cells, epsilon)[0][0]]
+        named = MECHANISMS["unary" if epsilon is None else oracles_by_variance(n_cells, epsilon)[0][0]]
     entry = named
     if asked is not None and entry.over_axes is None:
         raise SettingError(f"asked belongs to the mechanism sampled tables; got mechanism={mechanism}.")

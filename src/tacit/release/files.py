@@ -37,11 +37,13 @@ from tacit.release.signing import checked, public_key
 from tacit.release.statement import PrivacyStatement
 from tacit.release.versions import Version
 
-FORMAT: Final = 3
-"""3 since the statement says who may rely on what; 2 since suppressed counts are removed and partly missing periods say
-so; 1 and 2 are still read."""
-FORMAT_OF_KINDS: Final = 4
-"""The format where the plan has kinds of events: readers of 3 do not know them. All other releases stay 3."""
+FORMAT: Final = 5
+"""5 since noise models use the words of the field; 4 and, without kinds of events, 3 since the statement says who may
+rely on what; 2 since suppressed counts are removed and partly missing periods say so; 1 to 4 are still read."""
+_FIELDS_BEFORE: Final = {"law": "distribution", "laws": "distributions"}
+"""The names that fields of noise models had before the fifth format, and those of today."""
+_KINDS_BEFORE: Final = {"linear image": "linear map", "unstated": "no stated noise"}
+"""The same for kinds of noise models."""
 _KEY: Final = b"tacit"
 _MAGIC: Final = b"PAR1"
 EXPORTED: Final = (".csv", ".xlsx")
@@ -111,7 +113,7 @@ def _not_a_release(path: Path) -> FormatError:
 def _about(release: Release, columns: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
     totals = release.unbiased.totals
     about = {
-        "format": FORMAT if release.plan.domain.kind is None else FORMAT_OF_KINDS,
+        "format": FORMAT,
         "kind": "release",
         "created_at": release.created_at,
         "level": release.level,
@@ -174,14 +176,27 @@ def _stated_before(about: Mapping[str, Any], statement: PrivacyStatement) -> dic
     return stated | {"guarantee": statement.guarantee.to_dict(), "delta": statement.delta}
 
 
+def _in_words_of_today(content: Any, about: Mapping[str, Any]) -> Any:
+    """Return a noise model, with all in it, by the names of today; before the fifth format some were others."""
+    if about["format"] > 4:
+        return content
+    if isinstance(content, list):
+        return [_in_words_of_today(part, about) for part in content]
+    if not isinstance(content, dict):
+        return content
+    renamed = {_FIELDS_BEFORE.get(name, name): _in_words_of_today(part, about) for name, part in content.items()}
+    kind = renamed.get("kind")
+    return renamed | {"kind": _KINDS_BEFORE[kind]} if isinstance(kind, str) and kind in _KINDS_BEFORE else renamed
+
+
 def _check_format(about: Mapping[str, Any]) -> None:
     """Tell what is newer than this version from what is damaged, before anything else of it is read."""
     if about["kind"] != "release":
         raise ValueError("no release")
-    if whole(about, "format", least=1) > FORMAT_OF_KINDS:
+    if whole(about, "format", least=1) > FORMAT:
         raise FormatError(
             f"the release was written by a newer Tacit: its format is {about['format']}, and this version reads up to "
-            f"{FORMAT_OF_KINDS}. Install a newer Tacit."
+            f"{FORMAT}. Install a newer Tacit."
         )
 
 
@@ -214,7 +229,7 @@ def _release(columns: Mapping[str, NDArray[Any]], about: Mapping[str, Any]) -> R
         Estimate(
             domain=domain,
             values=_whole(np.array(columns[name], np.float64), about.get("withheld"), name).reshape(domain.shape),
-            noise=noise_from_dict(about["noise"][name], domain),
+            noise=noise_from_dict(_in_words_of_today(about["noise"][name], about), domain),
             totals=totals,
             steps=steps[name],
             provenance=provenance,
@@ -368,15 +383,15 @@ NOISE_KINDS: Final = {
     "fused states": "tacit.statespace.smoothed_noise.FusedNoise",
     "joined": "tacit.counts.noise.joined.JoinedNoise",
     "oracle": "tacit.counts.noise.oracle.OracleNoise",
-    "linear image": "tacit.counts.noise.model.LinearMap",
+    "linear map": "tacit.counts.noise.model.LinearMap",
     "marginals": "tacit.counts.noise.marginals.MarginalNoise",
+    "no stated noise": "tacit.counts.noise.model.NoStatedNoise",
     "sampled tables": "tacit.counts.noise.sampled.SampledNoise",
     "sampled tree": "tacit.counts.noise.sampled.SampledNoise",
     "state space": "tacit.statespace.smoothed_noise.SmoothedNoise",
     "strata": "tacit.statespace.posterior_noise.StrataNoise",
     "tree": "tacit.counts.noise.tree.TreeNoise",
-    "unstated": "tacit.counts.noise.model.NoStatedNoise",
 }
 """The kinds of noise that a release may carry, by the name each has in a file, and their classes. Only those that a
 release has are loaded. The set is closed."""
-_OF_OTHERS: Final = ("joined", "linear image", "strata")  # made of noise of other kinds, which must be read too
+_OF_OTHERS: Final = ("joined", "linear map", "strata")  # made of noise of other kinds, which must be read too

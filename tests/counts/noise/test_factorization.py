@@ -110,7 +110,7 @@ def test_a_question_of_another_shape_and_a_damaged_model_are_refused():
     with pytest.raises(SettingError):
         FactorizationNoise(NOISE_MODELS[0], (N_BINS + 1, 2))
     content = noise.to_dict()
-    for broken in ({**content, "law": {}}, {**content, "shape": [1]}, {"kind": "factorization"}):
+    for broken in ({**content, "distribution": {}}, {**content, "shape": [1]}, {"kind": "factorization"}):
         with pytest.raises(FormatError):
             noise_from_dict(broken)
 

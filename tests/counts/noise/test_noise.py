@@ -212,7 +212,7 @@ def test_a_noise_model_survives_plain_data(noise):
         assert again.interval(3.0, box, 0.8) == noise.interval(3.0, box, 0.8)
 
 
-@pytest.mark.parametrize("content", [{}, {"kind": "gossip"}, {"kind": "oracle"}, {"kind": "linear image", "base": {}}])
+@pytest.mark.parametrize("content", [{}, {"kind": "gossip"}, {"kind": "oracle"}, {"kind": "linear map", "base": {}}])
 def test_damaged_noise_is_refused(content):
     with pytest.raises(FormatError):
         noise_from_dict(content)

@@ -221,7 +221,7 @@ def test_the_noise_survives_plain_data():
     for wrong in (
         {"chances": content["chances"][1:]},
         {"chances": ["0x0", *content["chances"][1:]]},
-        {"laws": content["laws"][::-1]},
+        {"distributions": content["distributions"][::-1]},
         {"hierarchy": Hierarchy.of_degree(300, 3).to_dict()},
         {"hierarchy": {"n_leaves": 300, "levels": [[0, 400]]}},
         {"shape": [2, 300]},

@@ -121,7 +121,13 @@ def test_a_noise_read_back_answers_the_same(noise):
 
 def test_damaged_noise_is_refused():
     content = over_places().to_dict()
-    for change in ({"laws": []}, {"shape": [3]}, {"axis": "depth"}, {"order": None, "shape": [3, 19]}, {"known": None}):
+    for change in (
+        {"distributions": []},
+        {"shape": [3]},
+        {"axis": "depth"},
+        {"order": None, "shape": [3, 19]},
+        {"known": None},
+    ):
         with pytest.raises(FormatError):
             noise_from_dict({**content, **change})
 

@@ -60,7 +60,7 @@ def test_predicted_variances_are_those_that_a_release_states(contender, situatio
         first, stop = np.sort(rng.choice(N_BINS + 1, 2, replace=False))
         weights = np.zeros(plan.domain.shape)
         weights[first:stop, 1] = 1
-        (predicted,) = contender.error.range_variances([first], [stop])
+        (predicted,) = contender.variances.range_variances([first], [stop])
         assert predicted == pytest.approx(estimate.noise.variance(weights), rel=1e-6)
 
 

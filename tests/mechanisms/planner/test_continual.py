@@ -27,10 +27,10 @@ COUNTERS = contenders(SITUATION)
 def test_simulated_counters_err_as_predicted(counter, seed):
     """False failures: below 1e-8 a counter."""
     key = np.random.default_rng(seed).bytes(32)
-    engine = engine_of(counter.error, NodeDraws(key, N_TRIALS))
+    engine = engine_of(counter.variances, NodeDraws(key, N_TRIALS))
     counts = np.random.default_rng(seed + 1).integers(0, 50, (N_BINS, N_TRIALS))
     _, published = engine.advance(engine.start(), 0, counts)
-    totals = published / counter.error.grid
+    totals = published / counter.variances.grid
     errors = np.diff(totals, axis=0, prepend=np.zeros((1, N_TRIALS))) - counts
     assert_errors_as_predicted(counter, SITUATION, errors)
 

@@ -85,7 +85,7 @@ def test_a_tree_that_never_wins_has_no_crossing():
     (tree,) = tree_contenders(situation, [2])
     (flat,) = flat_contenders(situation)
     every = np.arange(16)
-    worse = tree.error.range_variances(every, every + 1) > flat.error.range_variances(every, every + 1)
+    worse = tree.variances.range_variances(every, every + 1) > flat.variances.range_variances(every, every + 1)
     assert worse.all()
 
 

@@ -50,11 +50,11 @@ class FactorizationNoise(VarianceGammaNoise):
         return True
 
     def to_dict(self) -> dict[str, Any]:
-        return {"kind": "factorization", "law": self.noise_model.to_dict(), "shape": list(self.shape)}
+        return {"kind": "factorization", "distribution": self.noise_model.to_dict(), "shape": list(self.shape)}
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> FactorizationNoise:
-        return cls(continual_noise_from_dict(content["law"]), shape_of(content))
+        return cls(continual_noise_from_dict(content["distribution"]), shape_of(content))
 
     def _moments(self, weights: FloatArray) -> tuple[float, float]:
         """Return the variance and the fourth cumulant of a question; places that are asked alike are asked once."""

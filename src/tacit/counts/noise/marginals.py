@@ -94,13 +94,13 @@ class MarginalNoise(VarianceGammaNoise):
     def to_dict(self) -> dict[str, Any]:
         return {
             "kind": "marginals",
-            "laws": [None if one is None else one.to_dict() for one in self.distributions],
+            "distributions": [None if one is None else one.to_dict() for one in self.distributions],
             "shape": listed(self.sizes),
         }
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> MarginalNoise:
-        read = (None if one is None else node_distribution_from_dict(one) for one in content["laws"])
+        read = (None if one is None else node_distribution_from_dict(one) for one in content["distributions"])
         return cls(tuple(read), sizes_of(content))
 
     def _moments(self, weights: FloatArray) -> tuple[float, float]:

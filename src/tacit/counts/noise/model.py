@@ -152,7 +152,7 @@ class NoStatedNoise(Noise):
         return False
 
     def to_dict(self) -> dict[str, Any]:
-        return {"kind": "unstated", "reason": self.reason}
+        return {"kind": "no stated noise", "reason": self.reason}
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> NoStatedNoise:
@@ -238,7 +238,7 @@ class LinearMap(Noise):
         return {"kind": "sums", "base": base, "groups": {axis: getattr(groups, axis).tolist() for axis in AXES}}
 
     def to_dict(self) -> dict[str, Any]:
-        return {"kind": "linear image", "base": self.base.to_dict(), **self.grouping.to_dict()}
+        return {"kind": "linear map", "base": self.base.to_dict(), **self.grouping.to_dict()}
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any], read: Callable[[Mapping[str, Any]], Noise]) -> LinearMap:

@@ -187,7 +187,7 @@ class OracleNoise(Noise):
     def to_dict(self) -> dict[str, Any]:
         return {
             "kind": "oracle",
-            "law": self.distribution.to_dict(),
+            "distribution": self.distribution.to_dict(),
             "shape": listed(self.layout.sizes),
             "private": list(self.layout.private),
             "reports": pack_array(self.reports),
@@ -196,7 +196,7 @@ class OracleNoise(Noise):
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> OracleNoise:
-        distribution = distribution_from_dict(content["law"])
+        distribution = distribution_from_dict(content["distribution"])
         layout = Layout.of_file(texts(content, "private"), sizes_of(content))
         rows = layout.n_public
         if distribution.n_cells != layout.n_private:

@@ -197,7 +197,7 @@ class SampledNoise(Noise):
             named = {"kind": "sampled tables", "tables": [list(axes) for axes in levels.tables]}
         return {
             **named,
-            "laws": [distribution.to_dict() for distribution in self.distributions],
+            "distributions": [distribution.to_dict() for distribution in self.distributions],
             "chances": [hex(chance) for chance in self.chances],
             "shape": listed(self.layout.sizes),
             "private": list(self.layout.private),
@@ -215,7 +215,7 @@ class SampledNoise(Noise):
             levels = Marginals(layout.private_sizes, tuple(tuple(map(int, axes)) for axes in content["tables"]))
         read = cls(
             levels,
-            tuple(distribution_from_dict(distribution) for distribution in content["laws"]),
+            tuple(distribution_from_dict(distribution) for distribution in content["distributions"]),
             tuple(int(chance, 16) for chance in content["chances"]),
             whole_numbers(content, "reports"),
             layout,

@@ -138,7 +138,9 @@ class TreeNoise(VarianceGammaNoise):
         return {
             "kind": "tree",
             "hierarchy": self.hierarchy.to_dict(),
-            "laws": [None if distribution is None else distribution.to_dict() for distribution in self.distributions],
+            "distributions": [
+                None if distribution is None else distribution.to_dict() for distribution in self.distributions
+            ],
             "shape": list(self.shape),
             "axis": self.axis,
             "order": packed(self.order),
@@ -151,7 +153,7 @@ class TreeNoise(VarianceGammaNoise):
             Hierarchy.from_dict(content["hierarchy"]),
             tuple(
                 None if distribution is None else node_distribution_from_dict(distribution)
-                for distribution in content["laws"]
+                for distribution in content["distributions"]
             ),
             shape_of(content),
             text(content, "axis"),

@@ -53,8 +53,8 @@ def tree_contenders(situation: Situation, degrees: Sequence[int] = DEGREES) -> l
             if degree < situation.n_bins:
                 tree = Hierarchy.of_degree(situation.n_bins, degree)
                 height = tree.n_levels - 1
-                error = TreeFusion(tree, [math.inf, *(variance(1 / height, size) for size in tree.widest[1:])])
-                made.append(Contender("tree", error, noise, (degree,) * height))
+                fused = TreeFusion(tree, [math.inf, *(variance(1 / height, size) for size in tree.widest[1:])])
+                made.append(Contender("tree", fused, noise, (degree,) * height))
     return made
 
 
@@ -67,8 +67,8 @@ def designed_contenders(situation: Situation) -> list[Contender]:
             tree = design.hierarchy
             levels = zip(design.shares, tree.widest[1:], strict=True)
             parts = [variance(share / sum(design.shares), size) for share, size in levels]
-            error = TreeFusion(tree, [math.inf, *parts])
-            made.append(Contender("tree", error, noise, design.fan_outs, is_designed=True))
+            fused = TreeFusion(tree, [math.inf, *parts])
+            made.append(Contender("tree", fused, noise, design.fan_outs, is_designed=True))
     return made
 
 

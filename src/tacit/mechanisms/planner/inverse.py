@@ -200,7 +200,7 @@ def crossing_length(tree: RangeVariances, flat: RangeVariances, n_bins: int) -> 
 
     def wins(length: int) -> bool:
         first = positions(n_bins - length + 1, MOST_POSITIONS)
-        own, other = (float(error.range_variances(first, first + length).mean()) for error in (tree, flat))
+        own, other = (float(one.range_variances(first, first + length).mean()) for one in (tree, flat))
         return own < other * (1 - _ROUNDING)
 
     low, high = 0, 1
@@ -224,4 +224,4 @@ def crossings(situation: Situation, degrees: Sequence[int] | None = None) -> dic
     model = central if situation.is_central else local
     flat, *_ = sorted(model.flat_contenders(situation), key=lambda one: one.rmse(Question("points"), situation.n_bins))
     trees = model.tree_contenders(situation, model.DEGREES if degrees is None else degrees)
-    return {one.fan_outs[-1]: crossing_length(one.error, flat.error, situation.n_bins) for one in trees}
+    return {one.fan_outs[-1]: crossing_length(one.variances, flat.variances, situation.n_bins) for one in trees}

@@ -122,7 +122,7 @@ def table_contenders(situation: Situation, asked: Mapping[str, float]) -> list[C
         epsilon=situation.epsilon, sizes=sizes, asked=axes_asked(asked, situation.private)
     )
     ways: list[tuple[str, Callable[[Sequence[FloatArray]], FloatArray], int]] = [
-        ("sampled tables", TableErrors(tables).variances, tables.report_bytes),
+        ("sampled tables", TableVariances(tables).variances, tables.report_bytes),
     ]
     oracles = [compare_oracles(size, situation.epsilon / len(sizes))[0] for size in sizes if size > 1]
     of_reports = [report_variance(one.randomizer.distribution) for one in oracles]
@@ -134,7 +134,7 @@ def table_contenders(situation: Situation, asked: Mapping[str, float]) -> list[C
     ways.append(("fake data (RS+FD)", partial(fake_variances, sizes, situation.epsilon), n_bytes))
     made = []
     for name, variances, report_bytes in ways:
-        of_box = partial(TableError, situation, variances)
+        of_box = partial(TableRangeVariances, situation, variances)
         is_ours = name == "sampled tables"
         made.append(
             Contender(name, of_box((1, 1)), report_bytes=report_bytes, of_box=of_box, is_shown_only=not is_ours)
@@ -167,8 +167,8 @@ Variances = Callable[[Sequence[FloatArray]], FloatArray]
 
 
 @dataclass(frozen=True)
-class TableError:
-    """The error of ranges of sums of places and kinds, from what a report adds to sums of private values."""
+class TableRangeVariances:
+    """The variances of ranges of sums of places and kinds, from what a report adds to sums of private values."""
 
     situation: Situation
     variances: Variances
@@ -185,7 +185,7 @@ class TableError:
 
 
 @dataclass(frozen=True)
-class TableErrors:
+class TableVariances:
     """The variance that a report of one of several tables adds to sums."""
 
     tables: SampledTables

@@ -41,7 +41,7 @@ from tacit.mechanisms.local.memoized import LongitudinalRappor
 from tacit.mechanisms.local.memoized_hashing import LongitudinalHashing
 from tacit.mechanisms.local.randomizer import FrequencyOracle
 from tacit.mechanisms.local.unary import UnaryEncoding
-from tacit.mechanisms.registry import TIE, mechanism_of, oracles_by_error, ranked_by_error
+from tacit.mechanisms.registry import TIE, mechanism_of, oracles_by_variance, ranked_by_variance
 from tacit.mechanisms.registry import n_values as values_hidden
 from tacit.plan import Plan
 from tacit.privacy.epsilon import SMALLEST_EPSILON, check_epsilon
@@ -113,7 +113,7 @@ def compare_oracles(
     check_epsilon(epsilon)
     return [
         Candidate(name, randomizer, n_reports)
-        for name, randomizer in oracles_by_error(n_cells, epsilon, most_bytes=most_bytes)
+        for name, randomizer in oracles_by_variance(n_cells, epsilon, most_bytes=most_bytes)
     ]
 
 
@@ -235,7 +235,7 @@ def compare_repeated(
         best.setdefault(one[1], one)  # of all numbers of hash values the best
     return [
         RepeatedCandidate(name, randomizer, n_reports, n_values)
-        for _, name, randomizer in ranked_by_error(list(best.values()))
+        for _, name, randomizer in ranked_by_variance(list(best.values()))
     ]
 
 

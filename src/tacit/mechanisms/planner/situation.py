@@ -310,12 +310,13 @@ class Contender:
 
     Fan-outs stand root first. ``is_designed`` says that they, and what each level gets, were searched for; in other
     trees all levels are alike. ``is_continual`` says that it publishes after every bin; all others publish once, when
-    all bins are full. ``of_box`` gives the error of sums of places and kinds; left out, counts of two places or kinds
-    err independently. One that ``is_shown_only`` is there to be compared with, and no plan knows it.
+    all bins are full. ``variances`` gives those of ranges of bins, at one place and of one kind; ``of_box`` gives them
+    for sums of places and kinds; left out, counts of two places or kinds err independently. One that ``is_shown_only``
+    is there to be compared with, and no plan knows it.
     """
 
     mechanism: str
-    error: RangeVariances
+    variances: RangeVariances
     noise: str = ""
     fan_outs: tuple[int, ...] = ()
     report_bytes: int | None = None
@@ -337,8 +338,8 @@ class Contender:
     def rmse(self, question: Question, n_bins: int, box: Box = (1, 1)) -> float:
         """Return the root of the mean variance over all questions of a kind, about so many places and kinds."""
         is_one = self.of_box is None or box == (1, 1)
-        error = self.error if is_one or self.of_box is None else self.of_box(box)
-        mean = float(np.mean(error.range_variances(*question.ranges(n_bins)))) * (math.prod(box) if is_one else 1)
+        variances = self.variances if is_one or self.of_box is None else self.of_box(box)
+        mean = float(np.mean(variances.range_variances(*question.ranges(n_bins)))) * (math.prod(box) if is_one else 1)
         return math.sqrt(max(mean, 0.0))  # rounding may leave a sum that is known a little below zero
 
     @property
