@@ -23,7 +23,21 @@ def put_document(path: Path, about: dict[str, Any], *, without: Sequence[str] = 
 
 def as_before_the_fifth_format(about: dict[str, Any]) -> dict[str, Any]:
     """The document of a release with the names that the third format had in noise models; 4 where there are kinds."""
-    names = {"distribution": "law", "distributions": "laws"}
+    names = {
+        "distribution": "law",
+        "distributions": "laws",
+        "process_variance": "deviations",
+        "noise_variance": "errors",
+        "regressors": "basis",
+        "state_variances": "series",
+        "coefficient_variances": "coefficients",
+        "shift_variance": "shocks",
+        "phi": "memory",
+        "share_variance": "share_variances",
+        "count_variance": "day_variances",
+        "count_skew": "day_skews",
+        "count_weights": "day_weights",
+    }
     kinds = {"linear map": "linear image", "no stated noise": "unstated"}
 
     def renamed(part: Any) -> Any:

@@ -40,7 +40,21 @@ from tacit.release.versions import Version
 FORMAT: Final = 5
 """5 since noise models use the words of the field; 4 and, without kinds of events, 3 since the statement says who may
 rely on what; 2 since suppressed counts are removed and partly missing periods say so; 1 to 4 are still read."""
-_FIELDS_BEFORE: Final = {"law": "distribution", "laws": "distributions"}
+_FIELDS_BEFORE: Final = {
+    "law": "distribution",
+    "laws": "distributions",
+    "deviations": "process_variance",
+    "errors": "noise_variance",
+    "basis": "regressors",
+    "series": "state_variances",
+    "coefficients": "coefficient_variances",
+    "shocks": "shift_variance",
+    "memory": "phi",
+    "share_variances": "share_variance",
+    "day_variances": "count_variance",
+    "day_skews": "count_skew",
+    "day_weights": "count_weights",
+}
 """The names that fields of noise models had before the fifth format, and those of today."""
 _KINDS_BEFORE: Final = {"linear image": "linear map", "unstated": "no stated noise"}
 """The same for kinds of noise models."""

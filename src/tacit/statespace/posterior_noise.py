@@ -24,8 +24,8 @@ from tacit.statespace.settings import SETTINGS
 if TYPE_CHECKING:
     from tacit.statespace.smoothed_noise import SmoothedNoise
 
-_FILTERED_KEYS: Final = ("exposures", "gains", "share_variances", "day_variances", "day_skews")
-"""The names in files of the arrays of filtered counts, in the order of their fields."""
+_FILTERED: Final = ("exposures", "gains", "share_variance", "count_variance", "count_skew")
+"""The arrays of filtered counts, in the order of their fields."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,8 +219,7 @@ class FilteredNoise(PosteriorNoise):
         return of_shares * (1 - self.gains) + of_counts * kept, of_counts
 
     def to_dict(self) -> dict[str, Any]:
-        parts = self.exposures, self.gains, self.share_variance, self.count_variance, self.count_skew
-        arrays = dict(zip(_FILTERED_KEYS, map(pack_array, parts), strict=True))
+        arrays = {name: pack_array(getattr(self, name)) for name in _FILTERED}
         return {"kind": "filtered"} | arrays | {"is_shared": self.is_shared, "offsets": packed(self.offsets)}
 
     def _browser_moments(self) -> dict[str, Any]:
@@ -228,7 +227,7 @@ class FilteredNoise(PosteriorNoise):
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> FilteredNoise:
-        exposures, gains, of_shares, of_counts, skews = (numbers(content, key) for key in _FILTERED_KEYS)
+        exposures, gains, of_shares, of_counts, skews = (numbers(content, key) for key in _FILTERED)
         n_times, _ = shape = gains.shape
         if exposures.shape != (n_times,) or any(part.shape != shape for part in (of_shares, of_counts, skews)):
             raise ValueError("shapes")

@@ -103,7 +103,8 @@ class TotalSettings:
     """Sines and cosines of the day: the rise of a morning takes a quarter of a day. Halved, it is spread over half a
     day; doubled, there are twice the coefficients to learn from the same days."""
     year_harmonics: int = 3
-    """Sines and cosines of the year: totals tell a finer shape than shares."""
+    """Sines and cosines of the year: totals tell a finer shape than shares. With one, weeks ahead of worlds with feasts
+    err by 26 % more; with six, totals after gaps by 19 %."""
     rare_flag: float = 0.1
     """A flag on fewer of the bins, as holidays are, also acts on the days beside it. Half or twice of it changes which
     flags of a table are holidays: school holidays are on a third of all days, public ones on a thirtieth."""
@@ -168,7 +169,7 @@ class Settings:
     """Assumptions of any series, which are not estimated from it: shares first, then ``totals``.
 
     Each field says where it comes from and what happens when it is halved or doubled. Where that was measured it is the
-    error in the worlds of ``experiments/ablations``; elsewhere it is what follows from the formula.
+    error in the worlds of ``experiments/ablations`` (three or four of each kind: a first indication); elsewhere it is what follows from the formula.
     """
 
     # the prior of hyperparameters: log-normal
@@ -198,7 +199,8 @@ class Settings:
     as wide cuts the tails off which the mean is for; twice as wide needs as many points again."""
 
     harmonics: int = 2
-    """Sines and cosines of the day and of the year in shares: a share has few events to tell a finer shape from."""
+    """Sines and cosines of the day and of the year in shares: a share has few events to tell a finer shape from. Halved
+    or doubled, smoothed counts err by up to 1.1 % more in the kind of world that minds most, weeks ahead by 5 %."""
 
     # the fit
     revisions: int = 2
@@ -247,7 +249,8 @@ class Settings:
     """Times around a public total whose median is usual: six weeks of days and one. Halved, a fortnight of storms is
     usual; doubled, the rise of a season is an excess."""
     excess_sd: float = 2.0
-    """Poisson standard deviations above the usual from which a total has an excess: one day in 40 by chance."""
+    """Standard deviations of chance above the usual from which a total has an excess: one day in 40. Halved, weeks
+    ahead of stormy worlds err by 5 % more; doubled, by up to 2 %. Smoothed counts change by less than 1 %."""
 
     # the size prior
     size_spreads: tuple[float, ...] = (0.06, 0.1, 0.16, 0.25, 0.4, 0.63, 1.0, 1.6, 2.5)

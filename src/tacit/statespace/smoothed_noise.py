@@ -92,7 +92,7 @@ class SmoothedNoise(PosteriorNoise):
         parts = self.share_weights, self.count_weights, self.offsets, self.share_skews, self.kind_sd
         k, m, offsets, skews, kind_sd = (packed(part, is_short=True) for part in parts)
         found: dict[str, Any] = {"kind": "state space", "model": self.model.to_dict(), "share_weights": k}
-        found |= {"day_weights": m, "offsets": offsets, "inflation": self.inflation, "share_skews": skews}
+        found |= {"count_weights": m, "offsets": offsets, "inflation": self.inflation, "share_skews": skews}
         return found if self.kinds is None else found | {"kinds": pack_array(self.kinds), "kind_sd": kind_sd}
 
     @classmethod
@@ -103,7 +103,7 @@ class SmoothedNoise(PosteriorNoise):
         kinds = whole_numbers(content, "kinds", shape=per_place) if "kinds" in content else None
         if kinds is not None and kinds.max(initial=0) >= len(kinds):
             raise ValueError("kinds")
-        names = "share_weights", "day_weights", "share_skews", "kind_sd"
+        names = "share_weights", "count_weights", "share_skews", "kind_sd"
         k, m, skews, kind_sd = (unpacked(content, name, per_place) for name in names)
         inflation, offsets = number(content, "inflation", least=0), unpacked(content, "offsets", model.shape)
         return cls(model, k, m, offsets, inflation, skews, kind_sd, kinds)
@@ -243,11 +243,11 @@ class FusedNoise(SmoothedNoise):
 
     def to_dict(self) -> dict[str, Any]:
         content = super().to_dict() | {"kind": "fused states"}
-        return {key: part for key, part in content.items() if key not in ("share_weights", "day_weights")}
+        return {key: part for key, part in content.items() if key not in ("share_weights", "count_weights")}
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> Self:
-        found = super().from_dict({"share_weights": None, "day_weights": None} | dict(content))
+        found = super().from_dict({"share_weights": None, "count_weights": None} | dict(content))
         if found.model.tree is None:
             raise ValueError("tree")
         return found

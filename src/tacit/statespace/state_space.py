@@ -28,16 +28,15 @@ from tacit.errors import SettingError
 from tacit.statespace.passes import Passes, filter_together, root_of
 
 _DIGITS: Final = 1 << 12  # relative precision of variances in a release: 2**-12, a tenth of what intervals show
-_KEYS: Final = {
-    "exposures": "exposures",
-    "deviations": "process_variance",
-    "errors": "noise_variance",
-    "basis": "regressors",
-    "series": "state_variances",
-    "coefficients": "coefficient_variances",
-    "shocks": "shift_variance",
-}
-"""The names of arrays in files, and here."""
+_ARRAYS: Final = (
+    "exposures",
+    "process_variance",
+    "noise_variance",
+    "regressors",
+    "state_variances",
+    "coefficient_variances",
+    "shift_variance",
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -305,18 +304,18 @@ class StateSpace:
         return ends, variances
 
     def to_dict(self) -> dict[str, Any]:
-        content: dict[str, Any] = {key: packed(getattr(self, name), is_short=True) for key, name in _KEYS.items()}
-        content |= {"memory": self.phi, "excess": packed(self.excess, is_short=True)}
+        content: dict[str, Any] = {name: packed(getattr(self, name), is_short=True) for name in (*_ARRAYS, "excess")}
+        content["phi"] = self.phi
         return content if self.tree is None else content | {"tree": self.tree.to_dict()}
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> StateSpace:
         return cls(
-            phi=number(content, "memory", least=-1, most=1),
+            phi=number(content, "phi", least=-1, most=1),
             excess=unpacked({"excess": None} | dict(content), "excess"),
             tree=TreeNoise.from_dict(content["tree"]) if "tree" in content else None,
             # all but regressors are variances, or exposures
-            **{name: numbers(content, key, least=-math.inf if key == "basis" else 0.0) for key, name in _KEYS.items()},
+            **{name: numbers(content, name, least=-math.inf if name == "regressors" else 0.0) for name in _ARRAYS},
         )
 
 

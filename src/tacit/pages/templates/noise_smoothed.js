@@ -139,17 +139,17 @@
   // in statespace/state_space.py). Rates are known where they are to be a regression on one constant.
 
   function column(model, place, ratesAreKnown = false) {
-    const T = model.exposures.data.length, P = model.deviations.shape[1], N = model.exposures.data;
-    const [start, step, ofAr] = [0, 1, 2].map((i) => (ratesAreKnown ? 0 : model.series.data[place * 3 + i]));
-    const isConstant = ratesAreKnown || model.shocks.data.length === 1, constant = ratesAreKnown ? 0 : model.shocks.data[0];
-    const gained = (t) => (t ? step : start) + (isConstant ? constant : model.shocks.data[t * P + place]);
-    const nTerms = ratesAreKnown ? 1 : model.basis.shape[1];
-    const basis = (t, i) => (ratesAreKnown ? 1 : model.basis.data[t * nTerms + i]);
-    const deviation = (t) => model.deviations.data[t * P + place], error = (t) => model.errors.data[t * P + place];
-    const { tree, memory: phi } = model, levels = tree ? tree.edges.map((_, level) => level).filter((level) => tree.variances[level] !== null) : [];
-    const ofShares = (t) => (deviation(t) + error(t) > 0 && N[t] > 0 ? (deviation(t) + error(t)) / N[t] ** 2 : Infinity);
+    const T = model.exposures.data.length, P = model.process_variance.shape[1], N = model.exposures.data;
+    const [start, step, ofAr] = [0, 1, 2].map((i) => (ratesAreKnown ? 0 : model.state_variances.data[place * 3 + i]));
+    const isConstant = ratesAreKnown || model.shift_variance.data.length === 1, constant = ratesAreKnown ? 0 : model.shift_variance.data[0];
+    const gained = (t) => (t ? step : start) + (isConstant ? constant : model.shift_variance.data[t * P + place]);
+    const nTerms = ratesAreKnown ? 1 : model.regressors.shape[1];
+    const regressor = (t, i) => (ratesAreKnown ? 1 : model.regressors.data[t * nTerms + i]);
+    const process = (t) => model.process_variance.data[t * P + place], noise = (t) => model.noise_variance.data[t * P + place];
+    const { tree, phi } = model, levels = tree ? tree.edges.map((_, level) => level).filter((level) => tree.variances[level] !== null) : [];
+    const ofShares = (t) => (process(t) + noise(t) > 0 && N[t] > 0 ? (process(t) + noise(t)) / N[t] ** 2 : Infinity);
     const seen = tree // without sums nothing is asked of single counts: shares are observed with both variances together
-      ? { isExposed: (t) => N[t] > 0, noise: error, process: deviation }
+      ? { isExposed: (t) => N[t] > 0, noise, process }
       : { isExposed: () => true, noise: ofShares, process: () => 0 };
     const ends = levels.map((level) => {
       const isEnd = new Uint8Array(T);
@@ -159,8 +159,8 @@
     const sumVariances = levels.map((level) => tree.variances[level]);
     const { innovations, weight } = filterOf(T, { phi, gained, ofAr, ...seen, ends, sumVariances });
     const times = Array.from({ length: T }, (_, t) => t);
-    const terms = Array.from({ length: nTerms }, (_, i) => innovations(times.map((t) => basis(t, i))));
-    const root = rootOf(terms, weight, (i) => (ratesAreKnown ? 1 : model.coefficients.data[place * nTerms + i]));
+    const terms = Array.from({ length: nTerms }, (_, i) => innovations(times.map((t) => regressor(t, i))));
+    const root = rootOf(terms, weight, (i) => (ratesAreKnown ? 1 : model.coefficient_variances.data[place * nTerms + i]));
     return (asked) => {
       const exposed = asked.map((one, t) => (seen.isExposed(t) ? one : 0));
       const covariances = priorCovariances(exposed, phi, ofAr, gained)
@@ -171,7 +171,7 @@
       for (let row = 0; row < own.length; row += 1) given -= weight[row] * own[row] ** 2;
       const slopes = terms.map((term, i) => {
         let slope = 0;
-        for (let t = 0; t < T; t += 1) slope += exposed[t] * basis(t, i);
+        for (let t = 0; t < T; t += 1) slope += exposed[t] * regressor(t, i);
         for (let row = 0; row < own.length; row += 1) slope -= weight[row] * own[row] * term[row];
         return slope;
       });
@@ -225,10 +225,10 @@
 
   const MOMENTS = {
     "state space": (noise) => {
-      const { model } = noise, [T, P] = model.deviations.shape, N = model.exposures.data;
-      const process = model.deviations.data, errors = model.errors.data;
-      const gain = (i) => (process[i] + errors[i] > 0 ? process[i] / (process[i] + errors[i]) : 0);
-      const [k, m] = [noise.share_weights, noise.day_weights].map((part) => (part ? part.data : new Float64Array(P)));
+      const { model } = noise, [T, P] = model.process_variance.shape, N = model.exposures.data;
+      const process = model.process_variance.data, noises = model.noise_variance.data;
+      const gain = (i) => (process[i] + noises[i] > 0 ? process[i] / (process[i] + noises[i]) : 0);
+      const [k, m] = [noise.share_weights, noise.count_weights].map((part) => (part ? part.data : new Float64Array(P)));
       const columns = [];
       return (box) => {
         const isAsked = new Uint8Array(P);
@@ -239,7 +239,7 @@
           const w = isAsked[place], onShares = w - ofK, onCounts = w - ofM, asked = new Float64Array(T);
           let own = 0, all = 0, isAny = false;
           for (const t of box.time) {
-            const i = t * P + place, g = gain(i), spread = g * errors[i], rest = 1 - g;
+            const i = t * P + place, g = gain(i), spread = g * noises[i], rest = 1 - g;
             asked[t] = N[t] * (onShares - g * onCounts);
             all += asked[t];
             isAny = isAny || asked[t] !== 0;
@@ -269,7 +269,7 @@
     },
     // leaves of a tree, of which sums were measured too (FusedNoise)
     "fused states": (noise) => {
-      const { model } = noise, [T, P] = model.deviations.shape, process = model.deviations.data, errors = model.errors.data;
+      const { model } = noise, [T, P] = model.process_variance.shape, process = model.process_variance.data, noises = model.noise_variance.data;
       const ofTree = window.tacit.treeMoments(model.tree, T), columns = [];
       return (box) => {
         const asked = new Float64Array(T), n = box.time.length, common = [], moments = [0, 0, 0, 0, 0, 0];
@@ -282,8 +282,8 @@
           const followed = treeVariance > 0 ? Math.min(variance / treeVariance, 1) : 1;
           let [chance, excess, cells, squares] = [0, 0, 0, 0];
           for (const t of box.time) {
-            const one = process[t * P + place], both = one + errors[t * P + place];
-            const cell = both > 0 ? (one * errors[t * P + place]) / both : 0;
+            const one = process[t * P + place], both = one + noises[t * P + place];
+            const cell = both > 0 ? (one * noises[t * P + place]) / both : 0;
             chance += one; cells += cell; squares += cell ** 2;
             if (model.excess) excess += one * model.excess.data[t];
           }
@@ -307,7 +307,7 @@
     // counts as they stood at their time: standard deviations of shares add up (FilteredNoise)
     filtered: (noise) => {
       const [, P] = noise.gains.shape, N = noise.exposures.data, [k, m] = noise.weights.map((part) => part.data);
-      const [gains, shares, counts, skews] = ["gains", "share_variances", "day_variances", "day_skews"].map((name) => noise[name].data);
+      const [gains, shares, counts, skews] = ["gains", "share_variance", "count_variance", "count_skew"].map((name) => noise[name].data);
       return (box) => {
         const isAsked = new Uint8Array(P);
         let [deviation, ofCounts, third, largest] = [0, 0, 0, 0];
