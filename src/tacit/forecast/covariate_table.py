@@ -216,8 +216,7 @@ def _joined(values: FloatArray, rows: _Rows, time: TimeAxis, n_places: int) -> F
     cell = rows.bins[is_used] * width + (0 if rows.places is None else rows.places[is_used])
     sums = np.bincount(cell, values[is_used], n_bins * width)
     counts = np.bincount(cell, minlength=n_bins * width)
-    means: FloatArray = np.divide(sums, counts, out=np.full(n_bins * width, np.nan), where=counts > 0)
-    means = means.reshape(n_bins, width)
+    means: FloatArray = np.divide(sums, counts, out=np.full(len(sums), np.nan), where=counts > 0).reshape(n_bins, width)
     if (bins_per_day(time.step) or 1) > 1 and (rows.clock.astype(np.int64) % SECONDS_A_DAY == 0).all():
         # numbers of days on an axis of hours: that of the day's first bin in all bins of the day
         days = time.starts().astype("datetime64[D]")
@@ -238,9 +237,8 @@ def carried_on(column: FloatArray, time: TimeAxis) -> tuple[FloatArray, int | No
     if not len(known) or known[-1] == len(column) - 1:
         return column, None
     since = int(known[-1]) + 1
-    starts = time.starts()
-    days, years = starts.astype("datetime64[D]"), starts.astype("datetime64[Y]")
-    day_of_year = (days - years.astype("datetime64[D]")).astype(np.int64)
+    days, years = (time.starts().astype(f"datetime64[{unit}]") for unit in "DY")
+    day_of_year = (days - years).astype(np.int64)
     columns = column.reshape(len(column), -1)
     filled = np.column_stack([_filled(one, day_of_year, since) for one in columns.T])
     return filled.reshape(column.shape), since

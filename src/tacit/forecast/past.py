@@ -87,8 +87,7 @@ def share_observations(series: Series, model: TotalModel, rates: FilteredRates) 
         estimated = expected + gains * (series.totals - expected)
         exposures = np.where(counted, np.maximum(estimated, _LEAST_PART * expected), 0.0)
         units = series.variances / np.where(counted, exposures, 1.0)[:, None]
-        none = np.zeros((1, units.shape[1]))
-        known = replace(known, unit_variance=units, slopes=none, is_shared=True, cancels=False)
+        known = replace(known, unit_variance=units, slopes=np.zeros((1, units.shape[1])), is_shared=True, cancels=False)
     beyond = np.maximum(exposures - expected - SETTINGS.excess_sd * np.sqrt(own), 0.0)
     excess = np.divide(beyond, exposures, out=np.zeros(len(expected)), where=exposures > 0)
     return replace(known, exposures=exposures, counts=np.where(counted[:, None], known.counts, 0.0)), excess

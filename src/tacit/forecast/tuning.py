@@ -112,7 +112,7 @@ def tune(
         gains = np.concatenate(parts)
         first.append(gains)
         more = gains - first[0]
-        trials.append(Trial(settings, float(gains.mean()), float(more.mean()), _error(more) if len(more) > 1 else 0.0))
+        trials.append(Trial(settings, float(gains.mean()), float(more.mean()), _error(more, 0.0)))
         if progress is not None:
             spent = 0.0 if seconds is None else (time.monotonic() - begun) / seconds
             progress(len(trials), min(max(len(trials) / n_trials, spent), 1.0))
@@ -161,8 +161,7 @@ def feature_importance(
             order = np.argsort(randomness.words(len(cases)), kind="stable")
             added += model.losses(cases, shuffled=(column, order)) - plain
         loss = cases.by_origin(added / n_shuffles)
-        error = _error(loss) if len(loss) > 1 else float("inf")
-        found.append(FeatureImportance(name, gain, float(loss.mean()), error))
+        found.append(FeatureImportance(name, gain, float(loss.mean()), _error(loss, float("inf"))))
     return tuple(sorted(found, key=lambda one: (-one.loss, -one.gain, one.feature)))
 
 
@@ -210,6 +209,6 @@ def _folds(
     return found
 
 
-def _error(values: FloatArray) -> float:
-    """Return the standard error of a mean."""
-    return float(values.std(ddof=1) / np.sqrt(len(values)))
+def _error(values: FloatArray, alone: float) -> float:
+    """Return the standard error of a mean; of a single value, what is given for one ``alone``."""
+    return float(values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else alone
