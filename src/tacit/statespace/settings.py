@@ -169,7 +169,8 @@ class Settings:
     """Assumptions of any series, which are not estimated from it: shares first, then ``totals``.
 
     Each field says where it comes from and what happens when it is halved or doubled. Where that was measured it is the
-    error in the worlds of ``experiments/ablations`` (three or four of each kind: a first indication); elsewhere it is what follows from the formula.
+    error in the worlds of ``experiments/ablations`` (three or four of each kind: a first indication); elsewhere it is
+    what follows from the formula.
     """
 
     # the prior of hyperparameters: log-normal
