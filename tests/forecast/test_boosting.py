@@ -133,6 +133,7 @@ def test_what_matters_comes_first_among_importances(seed: int) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.false_failure(0)
 def test_importances_come_in_order_and_repeatably_and_only_of_what_was_fitted(seed: int) -> None:
     series, covariates = _rainy()
     forecaster = BoostingForecaster(**QUICK)

@@ -16,6 +16,7 @@ from statistical import Recorded, assert_as_recorded
 from tacit.counts.series import Series
 from tacit.domain import Domain, PlaceAxis, TimeAxis
 from tacit.errors import DataError, PlanMismatch, SettingError
+from tacit.forecast.forecast import Forecast
 from tacit.forecast.forecaster import FORECASTERS, Forecaster, forecaster_from_dict
 from tacit.forecast.holidays import calendar_covariates
 from tacit.statespace.covariates import Covariates
@@ -282,6 +283,17 @@ def test_counts_that_are_a_curators_with_noisy_totals_are_forecast(make: Callabl
     series = replace(exact, observations=known)
     forecast = make().fit(series).predict(7)
     assert abs(forecast.totals.means.mean() - 51) < 27
+
+
+@EVERY
+def test_who_learned_from_covariates_asks_for_those_of_a_longer_series(make: Callable[[], Forecaster]) -> None:
+    series, known = noisy_series(), _fitted(make)
+    assert isinstance(known.updated(series, _covariates()).predict(7), Forecast)
+    if known.name in FORECASTERS and FORECASTERS[known.name].uses_covariates:
+        with pytest.raises(SettingError, match="Give those of the longer series, too"):
+            known.updated(series)
+    else:
+        assert isinstance(known.updated(series).predict(7), Forecast)
 
 
 def covered(name: str, seed: int) -> dict[str, float]:

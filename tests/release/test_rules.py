@@ -23,6 +23,7 @@ from tacit.release.files import _checksum
 from tacit.release.release import BLANKED
 from tacit.release.rules import without_cells
 from tacit.release.statement import PrivacyStatement
+from tacit.statespace.posterior_noise import FilteredNoise
 from tacit.statespace.smoothed_noise import SmoothedNoise
 from tacit.statespace.state_space import StateSpace
 
@@ -152,6 +153,34 @@ def test_the_model_of_smoothed_counts_does_not_give_them_away(by):
         assert len(np.unique(of_places[fine.all(axis=0)], axis=0)) == 1
     for of_places in (noise.share_weights, noise.count_weights):
         assert of_places.sum() == pytest.approx(1.0)
+    errors = made.refined.noise.standard_errors() / plain.refined.noise.standard_errors()
+    np.testing.assert_allclose(errors[~is_gone], 1.0, rtol=0.05)
+
+
+@pytest.mark.parametrize("by", [None, "month"])
+@pytest.mark.parametrize("is_shared", [True, False])
+def test_filtered_counts_do_not_give_them_away(by, is_shared):
+    """Gains, variances and skewness follow the counts: one number for all that are removed of a day, or of all days."""
+    counts = np.random.default_rng(5).poisson([60, 12, 6, 2, 1], (120, 5))
+    plan, estimate = simulated_estimate(counts, f=0.05)
+    if not is_shared:
+        estimate = replace(estimate, totals=None)
+    rules = Rules.parse(suppress=("count < 15",) if by is None else ("count < 300",))
+    plain = Release.of(plan, estimate, refine="filter", by=by)
+    made = Release.of(plan, estimate, refine="filter", by=by, rules=rules)
+    is_gone = np.isnan(made.refined.values)
+    noise, fine = made.refined.noise, is_gone
+    if by is not None:
+        noise, fine = noise.base, noise.grouping.fine(is_gone.astype(float)) > 0
+    assert isinstance(noise, FilteredNoise)
+    assert noise.is_shared == is_shared
+    rows = fine if is_shared else fine.reshape(1, -1)
+    assert (rows.sum(axis=1) > 1).all()
+    for part in (noise.gains, noise.share_variance, noise.count_variance, noise.count_skew):
+        part = part.reshape(rows.shape)
+        least, most = part.min(axis=1, where=rows, initial=np.inf), part.max(axis=1, where=rows, initial=-np.inf)
+        np.testing.assert_allclose(least, most)
+    assert noise.offsets is None or not noise.offsets[fine].any()
     errors = made.refined.noise.standard_errors() / plain.refined.noise.standard_errors()
     np.testing.assert_allclose(errors[~is_gone], 1.0, rtol=0.05)
 

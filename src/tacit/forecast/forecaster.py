@@ -110,6 +110,9 @@ class Forecaster(ABC):
     def updated(self, series: Series, covariates: Covariates | None = None) -> Self:
         """Return the forecaster at the end of a series that goes on where its own ended, not fitted again."""
         self._fitted()
+        entry = FORECASTERS.get(self.name)
+        if self._covariates is not None and covariates is None and entry is not None and entry.uses_covariates:
+            raise SettingError(f"{self.name} has learned from covariates. Give those of the longer series, too.")
         told = copy(self)
         told._series, told._covariates = series, None if self._covariates is None else covariates
         return told

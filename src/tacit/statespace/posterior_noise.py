@@ -15,7 +15,7 @@ from tacit._base.arrays import BoolArray, FloatArray, IntArray
 from tacit._base.fields import numbers, pack_array, packed, truth, unpacked
 from tacit._base.validation import check_share
 from tacit.counts.exact_intervals import normal_quantile
-from tacit.counts.noise.model import LinearMap, Noise
+from tacit.counts.noise.model import LinearMap, Noise, evened
 from tacit.counts.noise.quantiles import limits_of, settings_of_limits, within
 from tacit.domain import Grouping, sum_groups
 from tacit.errors import SettingError
@@ -166,6 +166,9 @@ class PosteriorNoise(Noise):
         centre = values if self.offsets is None else values - sums.sums(self.offsets)
         return self._sum_moments(sums).limits(centre, level)
 
+    def _offsets_without(self, cells: BoolArray) -> FloatArray | None:
+        return None if self.offsets is None else np.where(cells, 0.0, self.offsets)
+
     def _asked_moments(self, weights: FloatArray) -> Moments:
         asked = np.asarray(weights, np.float64)
         if asked.shape != self.shape:
@@ -224,6 +227,13 @@ class FilteredNoise(PosteriorNoise):
 
     def _browser_moments(self) -> dict[str, Any]:
         return super()._browser_moments() | {"weights": [pack_array(part) for part in self.weights]}
+
+    def forget(self, cells: BoolArray) -> FilteredNoise:
+        """Return the same without what gains, variances and skewness (nearly counts) say of cells."""
+        rows = cells if self.is_shared else cells.reshape(1, -1)
+        arrays = {name: getattr(self, name).reshape(rows.shape) for name in _FILTERED[1:]}
+        changes: dict[str, Any] = {name: evened(part, rows).reshape(cells.shape) for name, part in arrays.items()}
+        return replace(self, offsets=self._offsets_without(cells), **changes)
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> FilteredNoise:
@@ -296,9 +306,8 @@ class StrataNoise(PosteriorNoise):
         return found
 
     def forget(self, cells: BoolArray) -> StrataNoise:
-        offsets = None if self.offsets is None else np.where(cells, 0.0, self.offsets)
         parts: tuple[Any, ...] = tuple(part.forget(cells[:, some]) for part, some in self._pairs)
-        return replace(self, parts=parts, offsets=offsets)
+        return replace(self, parts=parts, offsets=self._offsets_without(cells))
 
     def _browser_moments(self) -> dict[str, Any]:
         columns = [columns.tolist() for columns in self.columns]

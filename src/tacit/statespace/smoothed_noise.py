@@ -80,9 +80,8 @@ class SmoothedNoise(PosteriorNoise):
 
         changes: dict[str, Any] = {name: in_cells(name) for name in ("process_variance", "noise_variance")}
         model = replace(model, **changes, **in_places(model, "state_variances", "coefficient_variances"))
-        offsets = None if self.offsets is None else np.where(cells, 0.0, self.offsets)
         of_places = in_places(self, "share_weights", "count_weights", "share_skews", "kind_sd")
-        return replace(self, model=model, offsets=offsets, **of_places)
+        return replace(self, model=model, offsets=self._offsets_without(cells), **of_places)
 
     def _browser_moments(self) -> dict[str, Any]:
         cumulants = {"poisson_third": SETTINGS.poisson_third, "excess_kurtosis": SETTINGS.excess_kurtosis}
