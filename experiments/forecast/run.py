@@ -25,7 +25,7 @@ from tacit.forecast.forecast import Forecasts
 from tacit.forecast.forecaster import Forecaster
 from tacit.forecast.holidays import calendar_covariates
 from tacit.forecast.share_forecaster import ShareForecaster
-from tacit.publication.laboratory import World, epsilon_of
+from tacit.publication.laboratory import World, epsilon_of, ratio_of_means, rescaled
 from tacit.randomness import SeededRandomness
 
 FloatArray = NDArray[np.float64]
@@ -137,10 +137,10 @@ def of_epsilon(trial: Trial, f: float, settings: Mapping[str, Any], *, with_pape
     }
     if with_paper:
         published = trial.private(f, seeds[0], as_published=True)
-        year = trial.world.counts[trial.first - 365 : trial.first].mean(axis=0)
-        trees = settings["n_trees"]
-        found["paper, with its leak"] = trial.score(PaperForecaster(n_estimators=trees, true_means=year), published)
-        found["paper, without"] = trial.score(PaperForecaster(n_estimators=trees), published)
+        year, paper = slice(trial.first - 365, trial.first), PaperForecaster(n_estimators=settings["n_trees"])
+        leak = ratio_of_means(published.values[year], trial.world.counts[year])
+        found["paper, with its leak"] = trial.score(paper, rescaled(published, leak))
+        found["paper, without"] = trial.score(paper, published)
     return found
 
 

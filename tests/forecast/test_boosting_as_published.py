@@ -7,10 +7,10 @@ import datetime as dt
 import numpy as np
 import pytest
 
-from small_series import noisy_series, small_counts, small_domain, small_series
+from small_series import noisy_series, small_domain, small_series
 from tacit.domain import TimeAxis
 from tacit.errors import SettingError
-from tacit.forecast.boosting import RAW_DATA_NOTE, PaperForecaster
+from tacit.forecast.boosting import PaperForecaster
 from tacit.statespace.covariates import calendar_columns
 
 QUICK = {"n_estimators": 30, "learning_rate": 0.3}
@@ -56,34 +56,6 @@ def test_private_counts_are_clipped_as_in_the_paper() -> None:
     assert (noisy.values < 0).any()
 
 
-def test_the_ratio_makes_the_means_true_and_the_forecast_says_that_it_uses_raw_data() -> None:
-    noisy, truth = noisy_series(unit=5.0), small_counts()
-    true_means = truth[366:].mean(axis=0)
-    model = PaperForecaster(true_means=true_means, ratio_years=[2017], **QUICK).fit(noisy)
-    np.testing.assert_allclose(model.inputs(noisy)[366:, -3:].mean(axis=0), true_means)
-    assert model.predict(1).notes == (RAW_DATA_NOTE,)
-    assert "uses raw data" in RAW_DATA_NOTE
-    assert PaperForecaster(**QUICK).fit(noisy).predict(1).notes == ()
-
-
-def test_taken_literally_the_ratio_makes_it_worse() -> None:
-    noisy = noisy_series(unit=5.0)
-    true_means = small_counts()[366:].mean(axis=0)
-    plain = np.maximum(noisy.values, 0.0)[366:].mean(axis=0)
-    model = PaperForecaster(true_means=true_means, ratio_years=[2017], literal=True, **QUICK).fit(noisy)
-    np.testing.assert_allclose(model.inputs(noisy)[366:, -3:].mean(axis=0), plain**2 / true_means)
-
-
-def test_true_counts_can_be_given_as_they_are() -> None:
-    noisy, exact = noisy_series(unit=5.0), small_series()
-    model = PaperForecaster(true_means=np.full(3, 1.0), **QUICK).fit(noisy)
-    np.testing.assert_array_equal(model.inputs(exact, as_given=True)[:, -3:], exact.values)
-
-
 def test_bad_settings_are_refused() -> None:
-    with pytest.raises(SettingError, match="true_means must be a mean for each of the 3 places"):
-        PaperForecaster(true_means=[1.0]).fit(small_series())
-    with pytest.raises(SettingError, match="ratio_years must be years of the series"):
-        PaperForecaster(true_means=np.ones(3), ratio_years=[1999]).fit(small_series())
     with pytest.raises(SettingError, match="max_depth must be"):
         PaperForecaster(max_depth=0).fit(small_series())

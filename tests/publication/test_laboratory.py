@@ -5,12 +5,24 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from small_series import small_counts, small_domain
+from small_series import noisy_series, small_counts, small_domain
 from tacit.counts.tally import ExactTally
 from tacit.errors import SettingError
 from tacit.pages.evaluation import make_evaluation_page
 from tacit.pages.laboratory import error_rates
-from tacit.publication.laboratory import FILTERED, PERIODS, PUBLISHED, TACIT, WEEKDAY, World, epsilon_of, evaluate, f_of
+from tacit.publication.laboratory import (
+    FILTERED,
+    PERIODS,
+    PUBLISHED,
+    TACIT,
+    WEEKDAY,
+    World,
+    epsilon_of,
+    evaluate,
+    f_of,
+    ratio_of_means,
+    rescaled,
+)
 
 N_DAYS = 120
 
@@ -91,3 +103,17 @@ def test_f_and_epsilon_are_the_papers():
 def test_what_cannot_be_compared_is_refused(settings, said):
     with pytest.raises(SettingError, match=said):
         evaluated(**settings)
+
+
+def test_the_papers_ratio_makes_means_true_and_taken_literally_worse() -> None:
+    noisy, truth = noisy_series(unit=5.0), small_counts()
+    ratio, clipped = ratio_of_means(noisy.values, truth), np.maximum(noisy.values, 0.0).mean(axis=0)
+    assert (clipped > truth.mean(axis=0)).all()
+    np.testing.assert_allclose(np.maximum(rescaled(noisy, ratio).values, 0.0).mean(axis=0), truth.mean(axis=0))
+    np.testing.assert_allclose(
+        np.maximum(rescaled(noisy, 1 / ratio).values, 0.0).mean(axis=0), clipped**2 / truth.mean(axis=0)
+    )
+
+
+def test_a_place_whose_private_counts_are_all_clipped_keeps_them() -> None:
+    assert ratio_of_means(np.array([[-1.0, 2.0], [-3.0, 4.0]]), np.array([[5, 1], [7, 2]])).tolist() == [1.0, 0.5]

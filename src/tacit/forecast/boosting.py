@@ -15,7 +15,6 @@ Reference: Chen2016; Arcolezi2020.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar, Final, Self
@@ -24,7 +23,6 @@ import numpy as np
 
 from tacit._base.arrays import Float32Array, FloatArray, IntArray
 from tacit._base.extras import require
-from tacit._base.languages import stored
 from tacit._base.validation import check_at_least, check_one_of, check_positive, check_share
 from tacit.counts.count_distribution import CountDistribution
 from tacit.counts.series import Series
@@ -37,9 +35,6 @@ from tacit.forecast.past import History
 from tacit.forecast.tree_cases import LEADS, Cases, Told, feature_groups, fewest_losses, means_of, ranks
 from tacit.statespace.covariates import Covariates, calendar_columns, season_length
 
-RAW_DATA_NOTE: Final = stored(
-    "uses raw data: the means of true counts by which private counts were rescaled were not made private"
-)
 _HORIZONS: Final = (1, 7, 28)  # bins at which residuals of the paper's model are measured: a day, a week, a month
 _FEWEST_BINS: Final = 60  # two months: trees on less see no weekday nine times
 
@@ -205,37 +200,26 @@ class PaperForecaster(ResidualForecaster):
 
     Settings are the defaults of XGBoost before 1.0, which the paper's figures need; ``tree_method`` alone is today's,
     as quick as it is alike. Counts below 0, which its Poisson objective refuses, are set to 0: on private counts that
-    alone makes its forecasts too high, as in the paper. The paper corrects that by a ratio of means: ``true_means`` are
-    the true means per place over ``ratio_years`` (the last whole year of the series without them), by whose ratio to
-    the private means all counts are multiplied, or divided if ``literal``, as its text says. That **uses raw data**,
-    which a user does not have, and every forecast says so.
+    alone makes its forecasts too high, as in the paper. The paper corrects that with means of raw counts, which leaks:
+    only :mod:`tacit.publication.laboratory` does.
 
     Further ahead than a bin it takes its own forecasts for counts.
     """
 
     name = "paper's XGBoost"
-    kept: ClassVar[Kept] = {**ResidualForecaster.kept, "ratio": FloatArray, "boosters": lambda raw: [*map(_trees, raw)]}
+    kept: ClassVar[Kept] = {**ResidualForecaster.kept, "boosters": lambda raw: [*map(_trees, raw)]}
 
     max_depth: int = 3
     learning_rate: float = 0.1
     n_estimators: int = 100
     base_score: float = 0.5
     tree_method: str = "hist"
-    true_means: Sequence[float] | FloatArray | None = None
-    ratio_years: Sequence[int] | None = None
-    literal: bool = False
     seed: int = 0
     n_jobs: int = 1
 
-    def inputs(self, series: Series, *, as_given: bool = False) -> FloatArray:
-        """Return what the model sees of each bin: its calendar, and the counts as it takes them.
-
-        ``as_given`` leaves the counts unscaled: an experiment may so ask a model that was fitted on private counts
-        about true ones.
-        """
-        counts = np.maximum(series.values, 0.0) * (1.0 if as_given else self._ratio)
-        calendar = calendar_columns(series.domain.time, len(series)).values()
-        return np.column_stack([*calendar, np.where(series.observed[:, :-1], counts, np.nan)])
+    def inputs(self, series: Series) -> FloatArray:
+        """Return what the model sees of each bin: its calendar, and the counts as it takes them."""
+        return np.column_stack([*calendar_columns(series.domain.time, len(series)).values(), _clipped(series)])
 
     def expect(self, inputs: FloatArray) -> FloatArray:
         """Return the counts expected in the bin after each of these, per place."""
@@ -246,22 +230,18 @@ class PaperForecaster(ResidualForecaster):
         check_positive(base_score=self.base_score)
         history, n_times = History.of(series), len(series)
         history.check_long_enough(_FEWEST_BINS, forecaster=self.name)
-        self._ratio = np.ones(series.domain.shape[1])
-        if self.true_means is not None:
-            self._ratio = ratio_of_means(series, self.true_means, self.ratio_years, literal=self.literal)
-        inputs = self.inputs(series)
+        inputs, counts = self.inputs(series), _clipped(series)
         # distributions are learned on bins that the trees have not learned from
         first = n_times - min(season_length(series.domain.time.step, "year"), n_times // 4)
-        self._boosters = self._grow(inputs[:first])
+        self._boosters = self._grow(inputs[:first], counts[:first])
         expect = partial(self._expect, history)
         self._overdispersion = learn_overdispersion(history, expect, first=first, horizons=_HORIZONS)
-        self._boosters = self._grow(inputs)
+        self._boosters = self._grow(inputs, counts)
 
-    def _grow(self, inputs: FloatArray) -> list[Any]:
+    def _grow(self, inputs: FloatArray, counts: FloatArray) -> list[Any]:
         """Return a booster for each place, from the rows whose own bin and the next were counted."""
         xgboost = require("xgboost", extra="forecast")
         multioutput = require("sklearn.multioutput", extra="forecast")
-        counts = inputs[:, -len(self._ratio) :]
         is_pair = ~np.isnan(counts[:-1]).any(axis=1) & ~np.isnan(counts[1:]).any(axis=1)
         own = ("max_depth", "learning_rate", "n_estimators", "base_score", "tree_method", "n_jobs")
         settings = {name: getattr(self, name) for name in own} | {"random_state": self.seed, "max_delta_step": 0.7}
@@ -270,7 +250,7 @@ class PaperForecaster(ResidualForecaster):
         return [one.get_booster() for one in model.estimators_]
 
     def _expect(self, history: History, origins: IntArray, horizon: int) -> Expected:
-        today = self.inputs(history.series)[origins - 1, -len(self._ratio) :]
+        today = _clipped(history.series)[origins - 1]
         calendar = np.column_stack([*calendar_columns(history.time, int(origins.max()) + horizon).values()])
         steps = []
         for step in range(horizon):
@@ -279,33 +259,10 @@ class PaperForecaster(ResidualForecaster):
         means = np.maximum(np.stack(steps, axis=1), history.floor[:-1])
         return Expected(np.concatenate([means, means.sum(axis=2, keepdims=True)], axis=2))
 
-    def _notes(self, series: Series, horizon: int) -> tuple[str, ...]:
-        return (*super()._notes(series, horizon), *(() if self.true_means is None else (RAW_DATA_NOTE,)))
 
-
-def ratio_of_means(
-    series: Series,
-    true_means: Sequence[float] | FloatArray,
-    years: Sequence[int] | None = None,
-    *,
-    literal: bool = False,
-) -> FloatArray:
-    """Return the paper's filter: by what clipped counts of each place are multiplied, which **uses raw data**.
-
-    ``true_means`` are those of ``years`` (the last whole year without them). ``literal`` divides instead.
-    """
-    n_places, true = series.domain.shape[1], np.asarray(true_means, np.float64)
-    if true.shape != (n_places,):
-        raise SettingError(f"true_means must be a mean for each of the {n_places} places; got shape={true.shape}.")
-    of_bins = calendar_columns(series.domain.time, len(series))["year"]
-    chosen = np.isin(of_bins, [last_whole_year(of_bins)] if years is None else list(years)) & series.counted
-    if not chosen.any():
-        raise SettingError(f"ratio_years must be years of the series; got ratio_years={years}.")
-    private = np.maximum(series.values[chosen], 0.0).mean(axis=0)
-    ratio = np.divide(true, private, out=np.ones(n_places), where=private > 0)
-    if literal:
-        ratio = np.divide(1.0, ratio, out=np.ones(n_places), where=ratio > 0)
-    return np.asarray(ratio, np.float64)
+def _clipped(series: Series) -> FloatArray:
+    """Return counts without negative ones, NaN where none was observed."""
+    return np.where(series.observed[:, :-1], np.maximum(series.values, 0.0), np.nan)
 
 
 def _check_trees(settings: BoostingForecaster | PaperForecaster) -> None:
@@ -333,10 +290,3 @@ def _scaled(distribution: CountDistribution, factors: FloatArray) -> CountDistri
     beyond = np.maximum(distribution.variances - distribution.means, 0.0)
     means = distribution.means * factors
     return CountDistribution(means, means + beyond * np.square(factors))
-
-
-def last_whole_year(years: FloatArray) -> int:
-    """Return the last year that bins of these years go through, or the last at all."""
-    found, counts = np.unique(years, return_counts=True)
-    # a year that lacks three days is whole
-    return int(found[counts >= 0.99 * counts.max()][-1])

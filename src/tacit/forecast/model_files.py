@@ -27,7 +27,7 @@ from tacit.counts.series import Series
 from tacit.errors import FormatError, PlanMismatch, Remedy, SettingError
 from tacit.forecast.forecaster import FORECASTERS, Forecaster, forecaster_from_dict
 
-FORMAT: Final = 7  # of this file; earlier ones are refused
+FORMAT: Final = 8  # of this file; earlier ones are refused
 _FAR: Final = 1e3
 """Standard deviations from the mean that any quantile asked for stays within."""
 _TRIED: Final = 8

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Final
 
@@ -26,7 +26,7 @@ from tacit.domain import Domain, PlaceAxis, TimeAxis
 from tacit.domain.step import When
 from tacit.errors import SettingError
 from tacit.forecast.backtest import FEWEST_TO_LEARN
-from tacit.forecast.boosting import PaperForecaster, last_whole_year, ratio_of_means
+from tacit.forecast.boosting import PaperForecaster
 from tacit.forecast.share_forecaster import ShareForecaster
 from tacit.mechanisms.planner import choose
 from tacit.mechanisms.registry import mechanism_of, plan_for
@@ -203,17 +203,19 @@ class Trial:
         found = self.as_published(series)
         found[TACIT] = self.of_shares(Series.of(self.world.corrected(f, SeededRandomness(self.seed))))
         if with_literal:
-            literal = self._trained(series, true_means=self._means(), literal=True)
-            found[LITERAL] = self._expected(literal, self.raw, as_given=True)
+            ratio = self.ratio(series)
+            literal = self._trained(rescaled(series, np.divide(1.0, ratio, out=np.ones_like(ratio), where=ratio > 0)))
+            found[LITERAL] = self._expected(literal, self.raw)
         return found
 
     def as_published(self, series: Series) -> dict[str, FloatArray]:
         """The paper's model on counts of one-time RAPPOR, with and without what leaks."""
-        plain, ratio = self._trained(series), self._trained(series, true_means=self._means())
+        filtered = rescaled(series, self.ratio(series))
+        plain, ratio = self._trained(series), self._trained(filtered)
         return {
-            RATIO: self._expected(ratio, self.raw, as_given=True),
-            RATIO_PRIVATE: self._expected(ratio, series),
-            PLAIN: self._expected(plain, self.raw, as_given=True),
+            RATIO: self._expected(ratio, self.raw),
+            RATIO_PRIVATE: self._expected(ratio, filtered),
+            PLAIN: self._expected(plain, self.raw),
             PLAIN_PRIVATE: self._expected(plain, series),
         }
 
@@ -224,27 +226,39 @@ class Trial:
         return np.asarray(model.predict_from(series, origins, 1).counts.means[:, 0])
 
     def ratio(self, series: Series) -> FloatArray:
-        """The paper's filter of these counts: exact means of raw counts over private ones."""
-        return ratio_of_means(series.until(self.first), self._means(), self.ratio_years)
-
-    def _trained(
-        self, series: Series, *, true_means: FloatArray | None = None, literal: bool = False
-    ) -> PaperForecaster:
-        model = PaperForecaster(
-            n_estimators=self.n_trees, true_means=true_means, ratio_years=self.ratio_years, literal=literal
-        )
-        return model.fit(series.until(self.first))
-
-    def _expected(self, model: PaperForecaster, series: Series, *, as_given: bool = False) -> FloatArray:
-        return model.expect(model.inputs(series, as_given=as_given)[self.first - 1 : -1])
-
-    def _means(self) -> FloatArray:
-        """What the ratio needs: exact means of raw counts."""
+        """The paper's filter of these counts, of the years that it is made of."""
         is_used = self._is_in(self.ratio_years) & (np.arange(len(self.world.counts)) < self.first)
-        return np.asarray(self.world.counts[is_used].mean(axis=0))
+        return ratio_of_means(series.values[is_used], self.world.counts[is_used])
+
+    def _trained(self, series: Series) -> PaperForecaster:
+        return PaperForecaster(n_estimators=self.n_trees).fit(series.until(self.first))
+
+    def _expected(self, model: PaperForecaster, series: Series) -> FloatArray:
+        return model.expect(model.inputs(series)[self.first - 1 : -1])
 
     def _is_in(self, years: Sequence[int]) -> NDArray[np.bool_]:
         return np.isin(self.world.days.astype("datetime64[Y]").astype(np.int64) + 1970, list(years))
+
+
+def ratio_of_means(private: FloatArray, truth: NDArray[np.int64]) -> FloatArray:
+    """Return the paper's filter, which **uses raw data**: exact mean counts of places over clipped private ones.
+
+    1 where every private count is clipped. The paper's text has it the other way round.
+    """
+    clipped, exact = np.maximum(private, 0.0).mean(axis=0), truth.mean(axis=0)
+    return np.asarray(np.divide(exact, clipped, out=np.ones(len(exact)), where=clipped > 0), np.float64)
+
+
+def rescaled(series: Series, factors: FloatArray) -> Series:
+    """Return a series whose counts of each place are multiplied, as the paper's filter does."""
+    return replace(series, observations=replace(series.observations, counts=series.values * factors))
+
+
+def last_whole_year(years: NDArray[np.int64]) -> int:
+    """Return the last year that days of these years go through, or the last at all."""
+    found, counts = np.unique(years, return_counts=True)
+    # a year that lacks three days is whole
+    return int(found[counts >= 0.99 * counts.max()][-1])
 
 
 def evaluate(
