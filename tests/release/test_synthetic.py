@@ -131,7 +131,8 @@ def test_the_file_says_synthetic_and_carries_the_statement(tmp_path, ending):
     assert table["id"].is_unique
     if ending == ".csv":
         assert set(table["unit"]) == {"nothing: this is a simulation"}
-        assert release.checksum.startswith(table["release"][0])
+        assert f"sha256:{release.checksum}".startswith(table["release"][0])
+        assert len(table["release"][0]) == len("sha256:") + 12
         assert kind_of_file(path) == "a table of synthetic events"
         return
     metadata = pq.read_schema(path).metadata

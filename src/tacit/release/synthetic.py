@@ -116,7 +116,8 @@ class SyntheticRows:
 
     def _csv_bytes(self) -> bytes:
         # CSV has no head for the statement: what matters of it stands in every row, as in the table of a release
-        about = privacy_of(self.release) | {"release": self.release.checksum[:_SHORT]}
+        # twelve digits alone, or one "e" among them, would be read as a number
+        about = privacy_of(self.release) | {"release": f"sha256:{self.release.checksum[:_SHORT]}"}
         columns = {name: column.tolist() for name, column in self.columns().items()}
         return csv_bytes(columns | {name: [one] * self.n_rows for name, one in about.items() if name not in columns})
 
