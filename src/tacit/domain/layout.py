@@ -208,5 +208,10 @@ def sum_groups(
     moved = np.moveaxis(np.asarray(values), axis, 0)
     count = int(groups.max(initial=-1)) + 1 if n_groups is None else n_groups
     sums = np.zeros((count, *moved.shape[1:]), moved.dtype)
-    np.add.at(sums, groups, moved)
+    if len(groups) > 0:  # runs of rows are added several times as fast as rows one by one
+        if (np.diff(groups) < 0).any():
+            order = np.argsort(groups, kind="stable")
+            groups, moved = groups[order], moved[order]
+        starts = np.flatnonzero(np.diff(groups, prepend=-1))
+        sums[groups[starts]] = np.add.reduceat(moved, starts, axis=0, dtype=moved.dtype)
     return np.moveaxis(sums, 0, axis)

@@ -138,13 +138,13 @@ def _filtered(
     calendar, n_times = seasons(time), len(known.exposures)
     excess = total_excess(known.exposures, from_past=True) if known.is_shared else np.zeros(n_times)
     parts: list[tuple[FloatArray, ...]] = []
-    first = 0
+    first, earlier = 0, None
     while first < n_times:
         stop = min(first + max(int(SETTINGS.refit_growth * first), SETTINGS.first_fit), n_times)
         past, shown = ((known.until(end), calendar.until(end), excess[:end]) for end in (first, stop))
         if first > 0:
-            model, chosen = fitted(*past, hyperparameters)
-            model = model.extended(*shown)
+            model, chosen = fitted(*past, hyperparameters, earlier=earlier)
+            model, earlier = model.extended(*shown), chosen
         else:
             model, chosen = _unlearned(*shown), hyperparameters or SETTINGS.shares_prior
         states = model.state_space(chosen)

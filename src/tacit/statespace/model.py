@@ -153,14 +153,22 @@ def total_excess(totals: FloatArray, *, from_past: bool = False) -> FloatArray:
 
 
 def fitted(
-    observations: Observations, calendar: Seasons, excess: FloatArray, hyperparameters: Hyperparameters | None
+    observations: Observations,
+    calendar: Seasons,
+    excess: FloatArray,
+    hyperparameters: Hyperparameters | None,
+    *,
+    earlier: Hyperparameters | None = None,
 ) -> tuple[Model, Hyperparameters]:
-    """Return the model of a series and its hyperparameters, which are estimated if not given."""
+    """Return the model of a series and its hyperparameters, which are estimated if not given.
+
+    Where an ``earlier`` fit of the first part of the series found some, one round from these does for all.
+    """
     first = long_run_shares(observations, excess)
     model = Model(observations, calendar, excess, first, np.broadcast_to(first.shares, observations.counts.shape))
     prior = SETTINGS.shares_prior if observations.is_shared else SETTINGS.rates_prior
-    chosen = hyperparameters or fit_hyperparameters(model.flat_start(), prior, prior=prior)
-    for _ in range(SETTINGS.revisions):
+    chosen = hyperparameters or earlier or fit_hyperparameters(model.flat_start(), prior, prior=prior)
+    for _ in range(SETTINGS.revisions if earlier is None else 1):
         found = long_run_shares(observations, excess, level_variance=calendar.mean_drift(chosen.level_sd))
         model = replace(model, long_run=found)
         shares = model.state_space(chosen).smooth(model.observed)[0] + found.start

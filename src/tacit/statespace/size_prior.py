@@ -35,7 +35,7 @@ _FINEST: Final = 1e-6  # the least size in integrals
 _STEPS: Final = 600  # of integrals over sizes; more change no digit that is shown
 _HALVINGS: Final = 50  # of an interval: to the last digit
 _ROUNDS: Final = 3  # of Newton's method for the sum of shares; the third moves them by less than 1e-4
-MOST_NUMBERS: Final = 1 << 22  # in one array: 32 MB
+MOST_NUMBERS: Final = 1 << 16  # in one array: half a megabyte; 32 MB leave the cache and take half as long again
 
 
 @dataclass(frozen=True, eq=False)
