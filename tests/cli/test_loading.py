@@ -68,7 +68,14 @@ def test_a_device_loads_no_smoother():
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_the_line_of_a_command_is_the_first_of_its_own_help(name):
-    assert " ".join(load_command(name).help.split("\n\n")[0].split()) == COMMANDS[name]
+    assert load_command(name).help.split("\n\n")[0] == COMMANDS[name]
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_lines_of_help_end_where_the_screen_does_and_not_where_the_source_does(name):
+    command = load_command(name)
+    for one in (command, *getattr(command, "commands", {}).values()):
+        assert all("\n" not in paragraph for paragraph in one.help.split("\n\n"))
 
 
 def test_a_command_that_is_misspelt_gets_a_suggestion(tacit):

@@ -6,6 +6,7 @@ import signal
 import sys
 from functools import cache
 from importlib import import_module
+from inspect import cleandoc
 from typing import Any, Final
 
 import typer
@@ -68,7 +69,16 @@ def load_command(name: str) -> Any:
     if group is None:
         group = new_group(name)
         group.command(name, no_args_is_help=name not in ("demo", "serve"))(getattr(module, name))
-    return typer.main.get_command(group)
+    return _with_joined_lines(typer.main.get_command(group))
+
+
+def _with_joined_lines(command: Any) -> Any:
+    """Return a command whose paragraphs of help are single lines: typer would end lines where the source does."""
+    paragraphs = cleandoc(command.help or "").split("\n\n")
+    command.help = "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
+    for one in getattr(command, "commands", {}).values():
+        _with_joined_lines(one)
+    return command
 
 
 class LazyGroup(TyperGroup):
