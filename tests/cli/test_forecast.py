@@ -11,7 +11,7 @@ import pytest
 from pages.forecasts import release_with_kinds
 from small_series import PLACES, small_counts
 from small_worlds import simulated_estimate
-from tacit.cli.sources import populations
+from tacit.cli.domains import populations
 from tacit.collection.tallying import estimate_tally
 from tacit.counts.provenance import Provenance
 from tacit.counts.tally import ExactTally, Tally

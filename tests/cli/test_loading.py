@@ -12,6 +12,8 @@ import pytest
 
 from small_worlds import simulated_estimate
 from tacit.cli.app import COMMANDS, load_command
+from tacit.collection.wire import RandomizingWriter
+from tacit.randomness import SeededRandomness
 from tacit.release import Release
 
 LOADED = "; import json, sys; print(json.dumps(sorted(sys.modules)), file=sys.stderr)"
@@ -53,6 +55,21 @@ def test_query_loads_neither_smoother_nor_pandas_nor_mechanisms(tmp_path, ending
     assert not {"events", "mechanisms", "collection", "forecast", "audit", "pages"} & rooms_of(loaded)
     assert not {name for name in loaded if name.startswith("tacit.postprocess.smoothing")}
     assert ("pyarrow" in loaded) == (ending == "parquet")
+
+
+@pytest.mark.slow
+def test_release_and_tally_load_no_events_no_pages_and_no_counters(tmp_path):
+    plan, _ = simulated_estimate(np.full((4, 3), 50))
+    plan.write(tmp_path / "plan.toml")
+    reports, tally, release = (str(tmp_path / name) for name in ("all.reports", "all.tally", "release.parquet"))
+    with RandomizingWriter(reports, plan, randomness=SeededRandomness(1)) as writer:
+        writer.add(np.arange(4), np.zeros(4, np.int64))
+    for words in (("tally", reports, "--out", tally), ("release", tally, "--refine", "project", "--out", release)):
+        loaded = modules_of_command(*words, "--plan", str(tmp_path / "plan.toml"))
+        assert {"forecast", "audit", "service", "engines", "publication", "events"}.isdisjoint(rooms_of(loaded))
+        unused = "tacit.pages.", "tacit.client.", "tacit.mechanisms.continual."
+        assert not {name for name in loaded if name.startswith(unused)}
+    assert Release.read(release).plan.fingerprint == plan.fingerprint
 
 
 def test_a_device_loads_no_smoother():

@@ -25,8 +25,8 @@ from tacit.audit.suites import (
     audit_reports_function,
 )
 from tacit.cli import console
+from tacit.cli.domains import agreed_plan
 from tacit.cli.options import confidence, seed_or_none, takes
-from tacit.cli.sources import agreed_plan
 from tacit.collection.wire import ReportFile
 from tacit.counts.provenance import check_plan
 from tacit.errors import SettingError

@@ -11,6 +11,7 @@ import typer
 from tacit._base.files import write_whole
 from tacit._base.reading import MOST_DIGITS
 from tacit.cli import console
+from tacit.cli.domains import domain_of
 from tacit.cli.ledger_file import LedgerFile, data_set_name, paid, paying_ledger, say_ledger
 from tacit.cli.options import (
     DataSetName,
@@ -22,7 +23,7 @@ from tacit.cli.options import (
     UserSourceOptions,
     takes,
 )
-from tacit.cli.sources import description_of, domain_of, open_source, say_bad_rows
+from tacit.cli.sources import description_of, open_source, say_bad_rows
 from tacit.collection.choosing import choose_bound, price_bound
 from tacit.errors import SettingError
 from tacit.events.contribution_bound import PersonCounts

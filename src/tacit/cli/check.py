@@ -11,26 +11,23 @@ from typing import Annotated
 import typer
 
 from tacit.cli import console
+from tacit.cli.domains import agreed_plan, domain_of, say_kinds, zone_of
 from tacit.cli.engine import engine_of
 from tacit.cli.options import BEYOND, DomainOptions, EngineOptions, UserSourceOptions, takes
 from tacit.cli.sources import (
     Settings,
-    agreed_plan,
     columns_far_away,
     columns_of,
     description_of,
     description_path,
-    domain_of,
     named_source,
     options_of,
     proposed,
     refuse_dates,
     say_bad_rows,
     say_beyond,
-    say_kinds,
     say_table_notes,
     settings_of,
-    zone_of,
 )
 from tacit.collection.curating import bound_of
 from tacit.errors import DataError, SettingError

@@ -11,8 +11,8 @@ import typer
 
 from tacit._base.extras import require
 from tacit.cli import console
+from tacit.cli.domains import agreed_plan
 from tacit.cli.options import Noun, Title, known_language
-from tacit.cli.sources import agreed_plan
 from tacit.service.settings import Settings, SurveySettings, help_of
 
 if TYPE_CHECKING:

@@ -8,9 +8,11 @@ from typing import Annotated
 
 import typer
 
+from tacit import pages
 from tacit._base.languages import ENGLISH
 from tacit._base.validation import check_one_of, check_share
 from tacit.cli import console
+from tacit.cli.domains import agreed_plan
 from tacit.cli.engine import engine_of
 from tacit.cli.key import say_signed
 from tacit.cli.ledger_file import LedgerFile, data_set_name, paid, paying_ledger, say_ledger
@@ -35,12 +37,11 @@ from tacit.cli.options import (
     takes,
 )
 from tacit.cli.release import say_next, say_protection, say_rules, warn_of_contradictions
-from tacit.cli.sources import agreed_plan, open_source, say_bad_rows, say_beyond, say_table_notes
+from tacit.cli.sources import open_source, say_bad_rows, say_beyond, say_table_notes
 from tacit.collection.curating import CountedEvents, Curated, curate_events, price_events
 from tacit.errors import BadRows, SettingError
 from tacit.events.badrows import check_loss
 from tacit.mechanisms.central.table import central_mechanism_of
-from tacit.pages import make_statement_page
 from tacit.postprocess.refinements import OF_A_CURATOR
 from tacit.privacy.cost import Budget
 from tacit.release import Release
@@ -135,7 +136,7 @@ def count(
     made = Release.of(agreed, done.estimate, by=by, level=level, refine=refine, rules=agreed_rules, revises=former)
     made.write(out, sign_with=key)
     if statement is not None:
-        make_statement_page(made, statement, language=language)
+        pages.make_statement_page(made, statement, language=language)
     if book is not None:
         book.finish(done.spend)
     _say(made, done, out)

@@ -7,10 +7,12 @@ from typing import Annotated
 
 import typer
 
+from tacit import pages
 from tacit._base.languages import ENGLISH
 from tacit._base.rounding import percent, whole
 from tacit.cli import console
 from tacit.cli.app import new_group
+from tacit.cli.domains import domain_of, moved_table
 from tacit.cli.key import say_signed
 from tacit.cli.ledger_file import LedgerFile, as_of_now, opened_ledger, published_history, say_ledger
 from tacit.cli.options import (
@@ -39,7 +41,7 @@ from tacit.cli.options import (
     takes,
 )
 from tacit.cli.release import say_next, say_protection, say_rules
-from tacit.cli.sources import domain_of, moved_table, open_source, say_bad_rows, say_beyond
+from tacit.cli.sources import open_source, say_bad_rows, say_beyond
 from tacit.collection.curating import add_events
 from tacit.domain import Box, Domain
 from tacit.errors import SettingError
@@ -47,7 +49,6 @@ from tacit.events import EventCounts
 from tacit.mechanisms.continual import Candidate, CounterFiles, History, Stream, compare, start_counter
 from tacit.mechanisms.continual.counter import check_startable
 from tacit.mechanisms.continual.starting import is_left_behind, release_name
-from tacit.pages import make_statement_page
 from tacit.postprocess.refinements import OF_A_COUNTER, refinement_named
 from tacit.privacy.cost import Budget, Cost
 from tacit.privacy.spend import Spend
@@ -317,7 +318,7 @@ def release(
     if agreed_rules.suppress:
         console.say("The counter's history, which is public, has them all the same: suppressing is for readers' sake.")
     if statement is not None:
-        make_statement_page(made, statement, language=language)
+        pages.make_statement_page(made, statement, language=language)
     say_next(made, out, statement)
 
 

@@ -12,8 +12,8 @@ import typer
 from tacit._base.languages import ENGLISH, stored
 from tacit._base.validation import check_positive, check_share
 from tacit.cli import console
+from tacit.cli.domains import populations
 from tacit.cli.options import Language, ModelSeed, Noun, PlacesColumns, Synthetic, Title, confidence
-from tacit.cli.sources import populations
 from tacit.counts.series import Series
 from tacit.errors import MissingColumn, SettingError
 from tacit.forecast import Covariates, Forecast

@@ -9,8 +9,9 @@ import typer
 
 from tacit._base.languages import ENGLISH
 from tacit.cli import console
+from tacit.cli.domains import domain_of, zone_of
 from tacit.cli.options import DomainOptions, Force, Language, SourceOptions, Title, takes
-from tacit.cli.sources import description_of, domain_of, looked_at, say_bad_rows, zone_of
+from tacit.cli.sources import description_of, looked_at, say_bad_rows
 from tacit.counts.tally import ExactTally
 from tacit.errors import DataError, SettingError
 from tacit.pages.evaluation import Evaluation, make_evaluation_page

@@ -7,6 +7,7 @@ from typing import Annotated, Final
 
 import typer
 
+from tacit import pages
 from tacit._base.languages import ENGLISH
 from tacit._base.rounding import epsilon_at_most
 from tacit.cli import console
@@ -25,7 +26,6 @@ from tacit.counts.tally import Tally
 from tacit.errors import FormatError, SettingError
 from tacit.mechanisms.continual.files import SavedState
 from tacit.mechanisms.continual.history import History
-from tacit.pages import make_statement_page
 from tacit.privacy.accounting import Releases
 from tacit.privacy.accounting import compose as compose_releases
 from tacit.privacy.cost import Cost
@@ -236,7 +236,7 @@ def statement(
     key = None if target.suffix == ".html" else key_for(target, sign_with)
     made = _restated(file, book, data_set, delta)
     if target.suffix == ".html":
-        make_statement_page(made, target, language=language)
+        pages.make_statement_page(made, target, language=language)
     else:
         check_ending(target)
         if is_counter(file):

@@ -11,9 +11,7 @@ import typer
 from tacit.cli import console
 from tacit.cli.options import LEDGER, SourceOptions, seed_or_none
 from tacit.errors import FormatError, SettingError
-from tacit.mechanisms.continual import CounterFiles, History, Stream
-from tacit.mechanisms.continual.files import default_history
-from tacit.mechanisms.continual.starting import release_name
+from tacit.mechanisms import continual
 from tacit.privacy.ledger import Ledger, Spend, SpendEntry, default_ledger
 from tacit.release.files import is_release
 
@@ -80,10 +78,10 @@ def is_counter(path: Path) -> bool:
     """Return whether a file is a counter or its history, and not a release; one that is not there is refused."""
     if not path.exists():
         raise FormatError(f"{path} is not there. Check the path.")
-    return default_history(path).exists() or not is_release(path)
+    return continual.default_history(path).exists() or not is_release(path)
 
 
-def as_of_now(history: History, ledger: Path | None, data_set: str | None) -> History:
+def as_of_now(history: continual.History, ledger: Path | None, data_set: str | None) -> continual.History:
     """Return a history with what all entries promise by now; as it is where no ledger knows the counter.
 
     Whoever reads a public history has no ledger of it, and is told what the history says.
@@ -96,7 +94,7 @@ def as_of_now(history: History, ledger: Path | None, data_set: str | None) -> Hi
     return restated_by(book, history, data_set) if is_known or ledger is not None else history
 
 
-def restated_by(book: Ledger, history: History, data_set: str | None) -> History:
+def restated_by(book: Ledger, history: continual.History, data_set: str | None) -> continual.History:
     """Return a history with what the ledger that paid for it says of its events now, and the ledger's head."""
     book.verify(history.stream.ledger_heads)
     heads = history.stream.ledger_heads
@@ -104,13 +102,17 @@ def restated_by(book: Ledger, history: History, data_set: str | None) -> History
     return history.restated(prior, ledger_heads=tuple(sorted({*heads, *book.heads})))
 
 
-def _recorded_as(stream: Stream) -> str:
-    return release_name(stream.noise_model, stream.domain, stream.unit)
+def _recorded_as(stream: continual.Stream) -> str:
+    return continual.release_name(stream.noise_model, stream.domain, stream.unit)
 
 
-def published_history(path: Path) -> History:
+def published_history(path: Path) -> continual.History:
     """Return the history of a counter, by its own name or by that of the counter."""
-    return CounterFiles(path).history() if default_history(path).exists() else History.read(path)
+    return (
+        continual.CounterFiles(path).history()
+        if continual.default_history(path).exists()
+        else continual.History.read(path)
+    )
 
 
 def say_ledger(book: Ledger | None) -> None:

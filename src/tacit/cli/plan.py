@@ -13,9 +13,9 @@ from tacit._base.languages import listed
 from tacit._base.rounding import at_most, epsilon_at_most, percent_at_most, round_up, whole
 from tacit._base.validation import check_one_of
 from tacit.cli import console
+from tacit.cli.domains import domain_of, say_kinds
 from tacit.cli.options import DomainOptions, Force, Panel, UnitOptions, takes
 from tacit.cli.plan_devices import DeviceOptions, device_lines, device_plan, refuse
-from tacit.cli.sources import domain_of, say_kinds
 from tacit.counts.provenance import Provenance
 from tacit.domain import Domain
 from tacit.errors import SettingError

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Final
 import typer
 
 from tacit.cli import console
+from tacit.cli.domains import kinds_of, say_kinds
 from tacit.cli.ledger_file import LedgerFile, data_set_name, say_ledger
 from tacit.cli.options import (
     LEDGER,
@@ -28,7 +29,7 @@ from tacit.cli.options import (
 )
 from tacit.cli.publish_questions import WHOM, Beginning, check_given, off_by, off_by_words
 from tacit.cli.release import question_about, say_protection
-from tacit.cli.sources import kinds_of, named_source, say_bad_rows, say_kinds
+from tacit.cli.sources import named_source, say_bad_rows
 from tacit.domain import Domain, TimeAxis
 from tacit.errors import SettingError
 from tacit.pages.page import plural_of

@@ -14,18 +14,9 @@ from tacit._base.rounding import percent_at_most, whole
 from tacit._base.validation import check_one_of
 from tacit.cli import console
 from tacit.cli.check import confirm_description, describe
+from tacit.cli.domains import NO_PLACES, places_of, zone_of
 from tacit.cli.options import DomainOptions, UnitOptions, UserSourceOptions
-from tacit.cli.sources import (
-    NO_PLACES,
-    Settings,
-    check_command,
-    columns_of,
-    description_of,
-    named_source,
-    options_of,
-    places_of,
-    zone_of,
-)
+from tacit.cli.sources import Settings, check_command, columns_of, description_of, named_source, options_of
 from tacit.domain import Domain, PlaceAxis
 from tacit.domain.zone import zone_info
 from tacit.errors import SettingError, TacitError

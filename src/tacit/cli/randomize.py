@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 from tacit.cli import console
+from tacit.cli.domains import agreed_plan
 from tacit.cli.engine import engine_of
 from tacit.cli.ledger_file import LedgerFile, data_set_name, opened_ledger, say_ledger
 from tacit.cli.options import (
@@ -27,7 +28,7 @@ from tacit.cli.options import (
     seed_or_none,
     takes,
 )
-from tacit.cli.sources import agreed_plan, open_source, say_bad_rows
+from tacit.cli.sources import open_source, say_bad_rows
 from tacit.collection.randomizing import randomize_events
 from tacit.errors import SettingError
 from tacit.events.badrows import check_loss

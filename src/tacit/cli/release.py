@@ -10,9 +10,11 @@ from typing import Annotated
 import numpy as np
 import typer
 
+from tacit import client, pages
 from tacit._base.languages import ENGLISH
 from tacit._base.rounding import percent
 from tacit.cli import console
+from tacit.cli.domains import agreed_plan
 from tacit.cli.key import say_signed
 from tacit.cli.ledger_file import LedgerFile
 from tacit.cli.options import (
@@ -27,15 +29,12 @@ from tacit.cli.options import (
     StatementOut,
     takes,
 )
-from tacit.cli.sources import agreed_plan
-from tacit.client.published import PublishedSurvey
 from tacit.collection.tallying import estimate_tally, histogram_reports, likelihood_of
 from tacit.counts.estimate import Estimate
 from tacit.counts.provenance import check_plan
 from tacit.counts.tally import Tally
 from tacit.domain import AXES
 from tacit.errors import SettingError
-from tacit.pages import make_statement_page
 from tacit.plan import Plan
 from tacit.postprocess.refinements import REFINEMENTS, refinement_named
 from tacit.release import Release, Rules
@@ -180,7 +179,7 @@ def release(
     warn_of_missing_reports(estimate, agreed_rules)
     say_protection(made)
     if statement is not None:
-        make_statement_page(made, statement, language=language)
+        pages.make_statement_page(made, statement, language=language)
     say_next(made, out, statement)
 
 
@@ -188,7 +187,7 @@ def _fetched(
     url: str | None, token: str | None, plan: Path | None, refine: str | None, scratch: Path
 ) -> tuple[Plan, Tally, list[Path]]:
     """Fetch the plan, the tally and, where they are asked for, the reports of a survey; another plan is refused."""
-    survey = PublishedSurvey(str(url), token=token)
+    survey = client.PublishedSurvey(str(url), token=token)
     agreed = None if plan is None else agreed_plan(plan)
     found = survey.plan(scratch)
     if agreed is not None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from tacit.cli import console
+from tacit.cli.domains import domain_of, zone_of
 from tacit.cli.options import DomainOptions, SourceOptions, takes
-from tacit.cli.sources import check_kinds_are_counted, description_of, domain_of, looked_at, say_bad_rows, zone_of
+from tacit.cli.sources import check_kinds_are_counted, description_of, looked_at, say_bad_rows
 from tacit.errors import DataError
 from tacit.events import summarize
 

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from tacit.cli import console
+from tacit.cli.domains import agreed_plan
 from tacit.cli.engine import engine_of
 from tacit.cli.options import BEYOND, EngineOptions, Force, PlanFile, takes
-from tacit.cli.sources import agreed_plan
 from tacit.collection.poisoning import Watched, tallies_and_runs, tally_and_watch
 from tacit.errors import FormatError
 

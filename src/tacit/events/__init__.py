@@ -15,44 +15,52 @@ the curator's summary, and :class:`DayDigest` knows the same events again. With 
 
 from __future__ import annotations
 
-from tacit.events.badrows import BadRowSummary, Reason
-from tacit.events.contribution_bound import ContributionBound
-from tacit.events.counts import EventCounts, EventSummary, KindSummary, TableNotes, YearSummary, summarize
-from tacit.events.digest import DayDigest
-from tacit.events.interpret import EventBatch
-from tacit.events.mapping import Condition, EventColumns, ReadOptions
-from tacit.events.places import Polygons
-from tacit.events.proposal import DateFinding, Proposal, propose_columns, propose_source
-from tacit.events.reader import Events, open_events
-from tacit.events.scan import Span, names_in, scan_span
-from tacit.events.source_description import SourceDescription
-from tacit.events.sources import SqlQuery
+from typing import TYPE_CHECKING
 
-__all__ = [
-    "BadRowSummary",
-    "Condition",
-    "ContributionBound",
-    "DateFinding",
-    "DayDigest",
-    "EventBatch",
-    "EventColumns",
-    "EventCounts",
-    "EventSummary",
-    "Events",
-    "KindSummary",
-    "Polygons",
-    "Proposal",
-    "ReadOptions",
-    "Reason",
-    "SourceDescription",
-    "Span",
-    "SqlQuery",
-    "TableNotes",
-    "YearSummary",
-    "names_in",
-    "open_events",
-    "propose_columns",
-    "propose_source",
-    "scan_span",
-    "summarize",
-]
+from tacit._base.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from tacit.events.badrows import BadRowSummary as BadRowSummary
+    from tacit.events.badrows import Reason as Reason
+    from tacit.events.contribution_bound import ContributionBound as ContributionBound
+    from tacit.events.counts import EventCounts as EventCounts
+    from tacit.events.counts import EventSummary as EventSummary
+    from tacit.events.counts import KindSummary as KindSummary
+    from tacit.events.counts import TableNotes as TableNotes
+    from tacit.events.counts import YearSummary as YearSummary
+    from tacit.events.counts import summarize as summarize
+    from tacit.events.digest import DayDigest as DayDigest
+    from tacit.events.interpret import EventBatch as EventBatch
+    from tacit.events.mapping import Condition as Condition
+    from tacit.events.mapping import EventColumns as EventColumns
+    from tacit.events.mapping import ReadOptions as ReadOptions
+    from tacit.events.places import Polygons as Polygons
+    from tacit.events.proposal import DateFinding as DateFinding
+    from tacit.events.proposal import Proposal as Proposal
+    from tacit.events.proposal import propose_columns as propose_columns
+    from tacit.events.proposal import propose_source as propose_source
+    from tacit.events.reader import Events as Events
+    from tacit.events.reader import open_events as open_events
+    from tacit.events.scan import Span as Span
+    from tacit.events.scan import names_in as names_in
+    from tacit.events.scan import scan_span as scan_span
+    from tacit.events.source_description import SourceDescription as SourceDescription
+    from tacit.events.sources import SqlQuery as SqlQuery
+
+__getattr__, __dir__, __all__ = lazy_names(
+    __name__,
+    {
+        "tacit.events.badrows": "BadRowSummary Reason",
+        "tacit.events.contribution_bound": "ContributionBound",
+        "tacit.events.counts": "EventCounts EventSummary KindSummary TableNotes YearSummary summarize",
+        "tacit.events.digest": "DayDigest",
+        "tacit.events.interpret": "EventBatch",
+        "tacit.events.mapping": "Condition EventColumns ReadOptions",
+        "tacit.events.places": "Polygons",
+        "tacit.events.proposal": "DateFinding Proposal propose_columns propose_source",
+        "tacit.events.reader": "Events open_events",
+        "tacit.events.scan": "Span names_in scan_span",
+        "tacit.events.source_description": "SourceDescription",
+        "tacit.events.sources": "SqlQuery",
+    },
+)
