@@ -28,6 +28,8 @@ LONG_CELLS: Final = 30_000
 """Days x places of worlds of a chosen length: a fit takes seconds. Twice as many take twice as long."""
 FEWEST_DAYS: Final = 150
 """Worlds of many places have so many days: with half as many, forecasts would have next to no past."""
+EPSILONS: Final = (0.2, 5.0)
+"""The smallest and the largest epsilon of reports: from noise that hides all but totals to next to none."""
 
 
 @dataclass(frozen=True)
@@ -149,7 +151,7 @@ KINDS: Final[Mapping[str, Callable[[Sketch], None]]] = {
 
 
 def draw(
-    kind: str, seed: int, *, tiny: bool = False, epsilons: tuple[float, float] = (0.2, 5.0), days: int | None = None
+    kind: str, seed: int, *, tiny: bool = False, epsilons: tuple[float, float] = EPSILONS, days: int | None = None
 ) -> World:
     """Return the world of a kind and a seed; a ``tiny`` one has four places, 200 days and 200 events a day.
 

@@ -17,6 +17,8 @@ from tacit.domain import Box, Grouping, sum_groups
 from tacit.domain.hierarchy import Hierarchy
 from tacit.errors import SettingError
 from tacit.release.files import noise_from_dict
+from tacit.statespace import smoothed_noise
+from tacit.statespace.settings import SETTINGS
 from tacit.statespace.smoothed_noise import FusedNoise
 from tacit.statespace.state_space import StateSpace
 
@@ -133,6 +135,18 @@ def test_a_question_about_cells_is_answered_as_their_image_is() -> None:
         assert noise.variance(weights) == pytest.approx(float(image.standard_errors()[group, 0]) ** 2, rel=1e-9)
         limits = noise.interval(60.0, weights, 0.9)
         assert limits == pytest.approx((lower[group, 0], upper[group, 0]), rel=1e-9)
+
+
+def test_the_tails_of_one_time_are_heavier_than_those_of_a_sum(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is uncertain of the variance of chance is uncertain for each time by itself."""
+    noise, groups = noise_of(), np.repeat(np.arange(2), [1, N_TIMES - 1])
+    grouping = Grouping.of_columns(groups, np.arange(N_PLACES), (2, N_PLACES))
+    found = noise.group_moments(grouping)
+    monkeypatch.setattr(smoothed_noise, "SETTINGS", replace(SETTINGS, excess_kurtosis=0.0))
+    heavier = (found.fourth - noise.group_moments(grouping).fourth) / np.square(found.of_counts)
+    single, variances = heavier[0], noise.model.count_variance[1:]
+    np.testing.assert_allclose(single, 0.8)
+    np.testing.assert_allclose(heavier[1], 0.8 * np.square(variances).sum(axis=0) / variances.sum(axis=0) ** 2)
 
 
 def test_questions_about_some_places_or_none_are_answered() -> None:

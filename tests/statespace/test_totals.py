@@ -197,6 +197,8 @@ def test_past_forecasts_halve_the_variance_at_most(learned: Learned) -> None:
     steps = model.inflation_at("day", np.arange(1.0, 366))
     assert steps[0] == pytest.approx(model.inflation[0])
     assert steps[-1] == pytest.approx(model.inflation[-1])
+    told = replace(model, inflation=(1.0, 2.0, 4.0)).inflation_at("day", np.array([1.0, 7**0.5, 7.0, 14.0, 28.0]))
+    np.testing.assert_allclose(told, [1.0, 1.5, 2.0, 3.0, 4.0])  # even steps between logarithms of leads
     wide = replace(model, hyperparameters=replace(model.hyperparameters, overdispersion=1.0))
     assert _inflation(wide, series, known) == pytest.approx((0.6, 0.6, 0.6), rel=1e-3)  # 1.2 for years that differ
 
