@@ -223,7 +223,7 @@ def test_a_counter_runs_for_every_kind_in_every_place(tacit, events, tmp_path):
     assert "Place and kind" in shown.out
     assert "South, fall" in shown.out
     ran = done(tacit("counter", "answer", "visits.history.csv", "--kind", "danger", "--place", "North"))
-    assert "(3 periods, 1 place, 2 kinds)" in ran.out
+    assert "(2018-01-01 to 2018-01-03; North; fire and flood)" in ran.out
     ran = done(tacit("counter", "release", "visits.history.csv", "--kind", "group", "--out", "r.parquet"))
     assert "Wrote r.parquet: 3 periods x 2 places x 2 kinds." in ran.out
     ran = tacit("counter", "add", "visits.counter", "--date", "2018-01-04", "--counts", "1,2")

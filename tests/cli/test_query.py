@@ -62,6 +62,23 @@ def test_an_answer_as_json_is_that_of_python(tacit, smooth):
     assert (measured[0]["estimate"], measured[0]["low"]) == (expected.value, expected.lower)
 
 
+def test_filtered_numbers_are_not_called_closer_where_sums_are_wide(tacit, tmp_path):
+    Release.of(PLAN, ESTIMATE, refine="filter").write(tmp_path / "r.parquet")
+    asked = ("query", "r.parquet", "--place", "place 1")
+    whole, measured = tacit(*asked).out, tacit(*asked, "--measured").out
+    assert "as it stood on its day" in whole
+    assert "ask it with --measured" in whole
+    assert "The filtered number, without --measured, is closer for single periods." in measured
+    assert "closer on average" not in whole
+    assert json.loads(tacit(*asked, "--json").out)["answers"][0]["basis"] == "filtered"
+
+
+def test_an_answer_says_which_days_and_places_it_is_of(tacit, smooth):
+    assert "(2018-01-01 to 2018-03-11; all 4 places)" in tacit("query", "r.parquet", "--from", "2018-01").out
+    two = tacit("query", "r.parquet", "--to", "2018-01-01", "--place", "place 1", "--place", "place 3").out
+    assert "(2018-01-01; place 1 and place 3)" in two
+
+
 def test_the_folder_of_a_publication_is_asked_for_its_release(tacit, plain, tmp_path):
     (tmp_path / "r.parquet").rename(tmp_path / "release.parquet")
     asked = ("--from", "2018-02", "--json")

@@ -33,7 +33,7 @@ def test_a_release_has_kinds_and_is_asked_for_them(tacit, tally, tmp_path):
     )
     found = release.answer(first="2018-01-02", last="2018-01-03", places=["place 1"], kinds=["danger"])
     assert f"{round(found.value):,} events, give or take" in ran.out
-    assert "(2 periods, 1 place, 2 kinds)" in ran.out
+    assert "(2018-01-02 to 2018-01-03; place 1; fire and flood)" in ran.out
     ran = tacit("query", "r.parquet", "--kind", "fire", "--kind", "fall")
     assert f"{COUNTS[:, [0, 2, 3, 5]].sum():,} events, exactly" in ran.out
     ran = tacit("query", "r.parquet", "--kind", "theft")

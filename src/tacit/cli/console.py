@@ -22,16 +22,19 @@ from rich.console import Console
 from rich.markup import escape
 
 from tacit._base.files import check_writable
+from tacit._base.languages import listed
 from tacit._base.rounding import percent, whole
 from tacit.errors import FileSetting, Remedy, SettingError, TacitError
 
 if TYPE_CHECKING:  # numpy is loaded by commands that need it
     from tacit.counts.estimate import Answer
+    from tacit.domain import Box, Domain
 
 out: Final = Console(highlight=False, soft_wrap=True)
 err: Final = Console(stderr=True, highlight=False, soft_wrap=True)
 
 _QUIET_SECONDS: Final = 0.5  # a choice: what is done sooner needs no bar
+_MOST_NAMED: Final = 3  # places or kinds in the words of an answer: they fit on a line; of more the number is said
 _PIPED_WIDTH: Final = 160  # a file has no edge at which to break lines
 Report = Callable[[int, int | None], None]
 
@@ -232,19 +235,38 @@ def noun_of(axes: Sequence[str], several: str) -> str:
     return _NOUNS[axes[0]] if len(axes) == 1 else several
 
 
-def size(grid: Sequence[int], between: str = " x ") -> str:
+def size(grid: Sequence[int]) -> str:
     """Return the number of periods, of places and, where there are kinds, of kinds, in words.
 
     >>> size((365, 17)), size((1, 17, 4))
     ('365 periods x 17 places', '1 period x 17 places x 4 kinds')
     """
-    return between.join(counted(number, noun) for number, noun in zip(grid, _NOUNS.values(), strict=False))
+    return " x ".join(counted(number, noun) for number, noun in zip(grid, _NOUNS.values(), strict=False))
 
 
-def say_interval(level: float, limits: tuple[float, float], grid: Sequence[int]) -> None:
-    """Say between which numbers the true one lies, and how many periods, places and kinds it counts."""
+def box_words(domain: Domain, box: Box) -> str:
+    """Return which periods, places and kinds a box has, by name where they are few."""
+    label, n_kinds = domain.time.label, domain.n_kinds
+    first, last = label(box.time[0]), label(box.time[-1])
+    found = [first if first == last else f"{first} to {last}"]
+    columns = {"place": {column // n_kinds for column in box.columns}, "kind": {one % n_kinds for one in box.columns}}
+    for name, axis in (("place", domain.place), ("kind", domain.kind)):
+        if axis is None or axis.is_all:
+            continue
+        cells = sorted(columns[name])
+        if len(cells) == axis.n_cells > 1:
+            found.append(f"all {counted(len(cells), name)}")
+        elif len(cells) <= _MOST_NAMED:
+            found.append(listed([axis.cells[cell] for cell in cells]))
+        else:
+            found.append(counted(len(cells), name))
+    return "; ".join(found)
+
+
+def say_interval(level: float, limits: tuple[float, float], what: str) -> None:
+    """Say between which numbers the true one lies, and which periods, places and kinds it counts."""
     lower, upper = map(whole, limits)
-    say(f"{percent(level)} interval: {lower} to {upper} ({size(grid, ', ')})")
+    say(f"{percent(level)} interval: {lower} to {upper} ({what})")
 
 
 REMEDIES: Final = {

@@ -418,7 +418,7 @@ def say_answer(history: History, box: Box, level: float, when: str) -> None:
     if found.is_simulation:
         console.warn("SIMULATION: this counter was made with a known seed.")
     console.say_estimate(found, when and f" {when}")
-    console.say_interval(level, (found.lower, found.upper), box.grid(history.domain))
+    console.say_interval(level, (found.lower, found.upper), console.box_words(history.domain, box))
 
 
 def say_started(stream: Stream, files: CounterFiles, spend: Spend | None) -> None:

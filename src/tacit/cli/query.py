@@ -104,12 +104,13 @@ def _check_alone(is_asked: bool, name: str, options: dict[str, Any], allowed: tu
 
 def _say(asked: Release, found: Answer, noun: tuple[str, str], *, measured: bool) -> None:
     _warn_of_missing(asked, found.box)
+    what = console.box_words(asked.domain, found.box)
     if found.standard_error == 0:
         number = round(found.value)
-        console.strong(f"{number:,} {noun[number != 1]}, exactly: the number of reports is public")
+        console.strong(f"{number:,} {noun[number != 1]}, exactly: the number of reports is public ({what})")
         return
     console.say_estimate(found, noun=noun)
-    console.say_interval(found.level, (found.lower, found.upper), found.box.grid(asked.domain))
+    console.say_interval(found.level, (found.lower, found.upper), what)
     if not asked.is_reliable(found):
         console.say("That is not reliable: the error is too large a part of the number.")
     console.say(_basis_words(asked, measured=measured))
@@ -131,10 +132,17 @@ def _basis_words(asked: Release, *, measured: bool) -> str:
     """Return words that say which number it is, and when to use the other."""
     if not asked.has_refined_intervals:
         return "Measured: from the noisy counts asked for alone, without bias."
+    is_filtered = asked.basis == "filtered"
     if measured:
+        closer = "closer for single periods" if is_filtered else "closer on average"
         return (
-            "Measured: from the noisy counts asked for alone, without bias. The smoothed number, without --measured, "
-            "is closer on average."
+            f"Measured: from the noisy counts asked for alone, without bias. The {asked.basis} number, without "
+            f"--measured, is {closer}."
+        )
+    if is_filtered:
+        return (
+            "Filtered: each period by a model of itself and those before, as it stood on its day. A sum of several has "
+            "a wide interval: ask it with --measured, or a release that was made with --refine smooth."
         )
     words = (
         "Smoothed: by a model of all periods and places, closer on average than the measured number. The interval "

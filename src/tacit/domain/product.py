@@ -202,13 +202,6 @@ class Box:
         """The number of cells in the box."""
         return len(self.time) * len(self.columns)
 
-    def grid(self, domain: Domain) -> tuple[int, ...]:
-        """Return the number of bins, of places and, where there are kinds, of kinds of which the box has cells."""
-        places = {column // domain.n_kinds for column in self.columns}
-        kinds = {column % domain.n_kinds for column in self.columns}
-        found = (len(self.time), len(places), len(kinds))
-        return found if domain.kind is not None else found[:2]
-
     def check_within(self, domain: Domain) -> None:
         """Refuse a domain that the box leaves."""
         n_bins, n_columns = domain.time.n_bins, domain.n_columns

@@ -43,7 +43,8 @@ MEANINGS: Final = {
     "level": "How often intervals such as this hold the true number: 0.95 is 95 times in 100.",
     "reliable": "Whether the error is small beside the estimate: at most a third of it, or what the publisher says.",
     "status": "shown; greyed or suppressed by a rule of the publisher; no data; or no data on some days.",
-    "basis": "measured: from the noisy counts of this cell alone; smoothed: by a model of all periods and places.",
+    "basis": "measured: from the noisy counts of this cell alone; smoothed: by a model of all periods and places; "
+    "filtered: of those before alone.",
     "measured": "The measured number beside a smoothed one: without bias, with more error. For unusual days.",
     "measured_low": "The interval of the measured number.",
     "measured_high": "See measured_low.",

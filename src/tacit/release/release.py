@@ -25,7 +25,7 @@ from tacit.errors import NotShown, Remedy, SettingError
 from tacit.plan import Plan
 from tacit.privacy.guarantee import Guarantee
 from tacit.release.rules import MISSING, NO_RULES, SHOWN, SUPPRESSED, Rules, intervals, without_cells
-from tacit.release.statement import PrivacyStatement
+from tacit.release.statement import FILTERING, PrivacyStatement
 from tacit.release.versions import FIRST, Version
 
 if TYPE_CHECKING:
@@ -306,8 +306,11 @@ class Release:
 
     @property
     def basis(self) -> str:
-        """What the recommended counts are: "smoothed" by a model, or "measured" in each cell alone."""
-        return message("smoothed") if self.has_refined_intervals else message("measured")
+        """What the recommended counts are: "measured" in each cell alone, or "smoothed" or "filtered" by a model."""
+        if not self.has_refined_intervals:
+            return message("measured")
+        is_filtered = any(step.startswith(FILTERING) for step in self.refined.steps)
+        return message("filtered") if is_filtered else message("smoothed")
 
     @property
     def totals_are_counts(self) -> bool:

@@ -46,9 +46,11 @@ _GONE: Final = message(
 _LEFT_OVER: Final = message(
     "Where a single count is suppressed of those that make up a public number of reports, it is what the others leave."
 )
+FILTERING: Final = "filtering over time"
+"""How the step begins after which every period is what it was on its day, from itself and those before."""
 _MODELS: Final = {
     "smoothing over time": message("Later data revise earlier smoothed counts."),
-    "filtering over time": message("No later data are in a smoothed count, and none revise it."),
+    FILTERING: message("No later data are in a smoothed count, and none revise it."),
 }
 """The beginnings of steps after which refined counts are a model's, and what later data do to such counts."""
 _OF_A_MODEL: Final = message(

@@ -69,7 +69,7 @@
     const events = say("%(heading)s: %(text)s", { heading: page.unit, text: where });
     if (result.isExact) return show(number(result.value), `${events} ${say("An exact number, which is public.")}`);
     const values = {
-      lower: number(result.lower), upper: number(result.upper), level: page.level, numbers: kindOfNumbers() === "measured" ? say("measured") : say("smoothed"),
+      lower: number(result.lower), upper: number(result.upper), level: page.level, numbers: { measured: say("measured"), smoothed: say("smoothed"), filtered: say("filtered") }[kindOfNumbers()],
     };
     if (result.isReliable) {
       return show(number(clamp(result.value, result.lower, result.upper)),
