@@ -111,6 +111,7 @@ __getattr__, __dir__, __all__ = lazy_names(
         "tacit.randomness": "Randomness SecureRandomness SeededRandomness",
         "tacit.release": "PrivacyStatement Release",
     },
-    "audit client collection counts domain engines errors events forecast mechanisms pages plan postprocess privacy "
+    # engines is reached by its name alone: help(tacit) and others look at all that is listed, and it needs Spark
+    "audit client collection counts domain errors events forecast mechanisms pages plan postprocess privacy "
     "publication randomness release service statespace",
 )

@@ -87,6 +87,7 @@ class Remedy(Enum):
     NAME_DATA_SET = "Say which: data_set=..."
     NAME_KINDS = "Name it: EventColumns(kind=...)."
     NAME_PLACES_COLUMN = "Rename a column, or say which it is: Gazetteer.read(path, columns={{{meaning!r}: 'COLUMN'}})"
+    NAME_PLAN = "Name the plan's file, or make a plan with plan_for or central_plan_for."
     NAME_USERS = "Name it: EventColumns(user=...)."
     OVERWRITE = "Choose another name, or overwrite it with overwrite=True."
     PUBLISH_APART = (

@@ -311,7 +311,7 @@ class Plan:
         """
         path = Path(path)
         keeps = (PlanError, FormatError, SettingError)
-        with reading(path, "a plan", Remedy.MAKE_PLAN, refusal=PlanError, keeps=keeps):
+        with reading(path, "a plan", Remedy.MAKE_PLAN, missing=Remedy.NAME_PLAN, refusal=PlanError, keeps=keeps):
             try:
                 document = read_document(path).decode()
                 content = parse_json(document) if path.suffix == ".json" else tomllib.loads(document)

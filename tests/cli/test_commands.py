@@ -284,6 +284,21 @@ def test_a_file_that_is_not_there_gets_a_sentence(tacit, command):
     assert "nowhere.csv" in ran.err
 
 
+@pytest.mark.parametrize("command", ["check", "summary", "laboratory"])
+def test_a_file_that_is_not_there_is_told_before_anything_is_asked(tacit, command):
+    ran = tacit(command, "nofile.csv", "--time", "day")
+    assert (ran.code, ran.err) == (3, "Error: nofile.csv does not exist. Check the name and the folder.\n")
+
+
+def test_a_release_names_first_the_tally_and_then_the_plan_that_it_lacks(tacit, events, tmp_path):
+    assert tacit("release", "nothing.tally").err.startswith("Error: there is no tally at nothing.tally.")
+    tacit("plan", *DOUBS, *JANUARY, "--epsilon", "2")
+    tacit("randomize", events, *COLUMNS)
+    tacit("tally", "events.reports")
+    (tmp_path / "plan.toml").rename(tmp_path / "other.toml")
+    assert "Name it with --plan FILE" in tacit("release", "events.tally").err
+
+
 def test_questions_outside_the_release_are_refused(tacit, events):
     tacit("plan", *DOUBS, *JANUARY, "--epsilon", "2")
     tacit("randomize", events, *COLUMNS)

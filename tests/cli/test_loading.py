@@ -83,6 +83,13 @@ def test_a_device_loads_no_smoother():
     assert rooms_of(loaded) == {"_base", "counts", "domain", "errors", "mechanisms", "plan", "privacy", "randomness"}
 
 
+def test_without_typer_the_command_line_says_what_to_install_and_ends_with_2():
+    code = "import sys; sys.modules['typer'] = None; from tacit.cli import main; main()"
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (ran.returncode, ran.stdout) == (2, "")
+    assert "pip install 'tacit[desk]'" in ran.stderr
+
+
 @pytest.mark.parametrize("name", COMMANDS)
 def test_the_line_of_a_command_is_the_first_of_its_own_help(name):
     assert load_command(name).help.split("\n\n")[0] == COMMANDS[name]

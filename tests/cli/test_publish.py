@@ -169,7 +169,7 @@ def test_somebody_at_the_screen_is_asked_for_the_columns(tacit, tmp_path, answer
     assert "trips.csv has 2 columns: started_at, station." in ran.out
     assert "there is no column day. It has: started_at, station." in " ".join(ran.err.split())
     assert "120 events counted" in ran.out
-    assert "which is new: earlier spending is unknown" in " ".join(ran.out.split())
+    assert "It is new: earlier spending is unknown." in " ".join(ran.out.split())
     (tmp_path / "trips.csv.source.toml").unlink()
     answers("", "none", "America/Los_Angeles", "y", "", "", "curator", "1", "n")
     ran = tacit("publish", "trips.csv", "--days-ahead", "0")
@@ -184,6 +184,18 @@ def test_whoever_says_no_spends_nothing(tacit, tmp_path, answers):
     assert "was not published. Nothing was spent" in ran.err
     assert not (tmp_path / "trips").exists()
     assert not Ledger(tmp_path / "ledger.sqlite").history()
+
+
+def test_a_description_that_is_not_true_is_written_by_the_command_that_is_named(tacit, tmp_path, answers):
+    trips(tmp_path / "trips.csv", 20)
+    answers("n")
+    asked = ("--time", "started_at", "--place", "station", "--zone", "UTC", "--places", "stations.csv")
+    ran = tacit("publish", "trips.csv", *asked)
+    assert ran.code == 2
+    named = ran.out.split("Say what is not as proposed: tacit ")[1].splitlines()[0]
+    (tmp_path / "stations.csv").write_text("\n".join(["station", *NAMES]), encoding="utf-8")
+    assert tacit(*named.split(), "--confirm").code == 0
+    assert (tmp_path / "trips.csv.source.toml").is_file()
 
 
 def test_places_and_kinds_are_chosen_as_in_other_commands(tacit, tmp_path):

@@ -103,6 +103,6 @@ def test_a_client_needs_one_library_more(bare_python, tmp_path):
 
 def test_the_command_line_of_the_base_install_says_what_to_install(bare_python, tmp_path):
     ran = subprocess.run([bare_python.parent / "tacit", "demo"], capture_output=True, text=True, cwd=tmp_path)
-    assert ran.returncode == 1
+    assert ran.returncode == 2
     assert "pip install 'tacit[desk]'" in ran.stderr
     assert "Traceback" not in ran.stderr

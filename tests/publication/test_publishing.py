@@ -290,6 +290,21 @@ def test_periods_without_an_event_at_the_end_are_told(run):
         assert seen[0].n_empty == 10  # the trips end on 31 March
 
 
+@pytest.mark.parametrize("trust", ["curator", "nobody"])
+def test_days_that_were_published_before_are_not_called_empty(run, trust):
+    run(trips(), trust=trust)
+    seen = []
+    run(trips(), last="2026-04-10", trust=trust, look=seen.append)
+    assert seen[0].n_empty == 10
+
+
+def test_whoever_stops_after_paying_is_told_to_go_on(run, monkeypatch):
+    monkeypatch.setattr(writing.Folder, "written", lambda *_, **__: _stop())
+    with pytest.raises(KeyboardInterrupt) as stopped:
+        run(trips())
+    assert "Run the same again: it goes on at no further cost." in stopped.value.__notes__[0]
+
+
 def _stop():
     raise KeyboardInterrupt
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from typing import NoReturn
 
 from tacit.errors import MissingExtra
 
@@ -14,9 +15,15 @@ def main() -> None:
     except ModuleNotFoundError as missing:
         if missing.name not in ("typer", "rich"):
             raise
-        sys.exit(f"Error: the command line needs {missing.name}. Run: pip install 'tacit[desk]'")
+        _refuse(f"the command line needs {missing.name}. Run: pip install 'tacit[desk]'")
     except MissingExtra as missing_extra:
-        sys.exit(f"Error: {missing_extra}")
+        _refuse(str(missing_extra))
     except KeyboardInterrupt:
         sys.exit(130)
     run()
+
+
+def _refuse(problem: str) -> NoReturn:
+    """Leave with the exit code of a part that is not installed."""
+    sys.stderr.write(f"Error: {problem}\n")
+    sys.exit(MissingExtra.exit_code)

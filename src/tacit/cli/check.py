@@ -16,6 +16,7 @@ from tacit.cli.engine import engine_of
 from tacit.cli.options import BEYOND, DomainOptions, EngineOptions, UserSourceOptions, takes
 from tacit.cli.sources import (
     Settings,
+    check_there,
     columns_far_away,
     columns_of,
     description_of,
@@ -71,6 +72,8 @@ def check(
     engine = engine_of(beyond)
     # what only Spark finds (a folder, an address, a table) is described by the options alone: no row comes here
     is_far = engine is not None and not Path(source.file).is_file()
+    if not is_far:
+        check_there(source)
     if known is None and source.time is None:
         _say_columns(source, columns_far_away(source, engine) if is_far and engine is not None else None)
         return
@@ -102,7 +105,8 @@ def check(
     for sentence in described.sentences():
         console.say(f"  {sentence}")
     if known is None:
-        confirm_description(source, described, confirm=confirm)
+        again = "If it is true, confirm it by giving the same command with: --confirm"
+        confirm_description(source, described, confirm=confirm, otherwise=again)
     else:
         console.say(f"So says {description_path(source)}, which was confirmed before.")
 
@@ -136,13 +140,15 @@ def describe(source: UserSourceOptions, zone: str, *, with_kinds: bool) -> Sourc
     return replace(proposal.description, date_format=order)
 
 
-def confirm_description(source: UserSourceOptions, described: SourceDescription, *, confirm: bool) -> None:
-    """Write the description if it is confirmed, by option or by answer."""
+def confirm_description(
+    source: UserSourceOptions, described: SourceDescription, *, confirm: bool, otherwise: str
+) -> None:
+    """Write the description if it is confirmed, by option or by answer; ``otherwise`` says how else it can be."""
     console.say("This must be true whatever rows the source holds: rows that do not fit are set aside. It is public.")
     if not confirm and console.is_attended():
         confirm = typer.confirm("Is it true, and may everyone know it?")
     if not confirm:
-        console.say("Nothing was written. If it is true, confirm it by giving the same command with: --confirm")
+        console.say(f"Nothing was written. {otherwise}")
         return
     path = description_path(source)
     if path is None:

@@ -315,6 +315,7 @@ REMEDIES: Final = {
     Remedy.NAME_DATA_SET: "Say which: --data-set NAME",
     Remedy.NAME_KINDS: "Add: --kind COLUMN",
     Remedy.NAME_PLACES_COLUMN: "Rename a column, or say which it is: --places-column {meaning}=COLUMN",
+    Remedy.NAME_PLAN: "Name it with --plan FILE, or make one with: tacit plan",
     Remedy.NAME_USERS: "Add: --user COLUMN",
     Remedy.OVERWRITE: "Choose another name, or overwrite it with --force.",
     Remedy.PUBLISH_APART: "Else keep to days that are new, or publish these on their own, where the sum can be "

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import sys
 from importlib import resources
 from pathlib import Path
 from typing import Annotated, Final
@@ -123,7 +126,9 @@ def demo(
     )
     console.say()
     console.strong(f"Open {page_file.resolve()} and {forecast_file.name} beside it in a browser.")
-    console.say(f"With holidays: tacit forecast {folder / 'release.parquet'} --country FR --academy Besançon")
+    # make demo calls the command by its path, and its folder is not on that of the shell
+    program = "tacit" if shutil.which("tacit") else os.path.relpath(sys.argv[0])
+    console.say(f"With holidays: {program} forecast {folder / 'release.parquet'} --country FR --academy Besançon")
 
 
 def _fresh_ledger(folder: Path) -> Ledger:

@@ -11,7 +11,7 @@ from tacit._base.languages import ENGLISH
 from tacit.cli import console
 from tacit.cli.domains import domain_of, zone_of
 from tacit.cli.options import DomainOptions, Force, Language, SourceOptions, Title, takes
-from tacit.cli.sources import description_of, looked_at, say_bad_rows
+from tacit.cli.sources import check_there, description_of, looked_at, say_bad_rows
 from tacit.counts.tally import ExactTally
 from tacit.errors import DataError, SettingError
 from tacit.pages.evaluation import Evaluation, make_evaluation_page
@@ -70,6 +70,7 @@ def laboratory(
         if not all(0 < one < 1 for one in given):
             raise SettingError(f"--f must be shares between 0 and 1; got {f}. Write 0.1,0.5,0.9, say.")
         epsilons = tuple(map(epsilon_of, given))
+    check_there(source)
     known = description_of(source)
     settings = looked_at(source, zone=zone_of(domain.zone, known))
     counted_over = domain_of(domain, settings, known=known)

@@ -221,8 +221,8 @@ def _show(preview: Preview, root: Path, *, is_asking: bool) -> None:
     rows = [[WHOM[one.trust], one.unit, off_by(one.one), off_by(one.thirty)] for one in preview.errors()]
     console.table(["whom you trust", "protected", f"one {step}", f"30 {step}s"], rows, left=2)
     if preview.ledger is not None:
-        new = ", which is new: earlier spending is unknown" if preview.is_new_ledger else ""
-        console.say(f"It is paid from the ledger {preview.ledger}{new}, and goes to {root}.")
+        new = " It is new: earlier spending is unknown." if preview.is_new_ledger else ""
+        console.say(f"It is written to {root}, and paid from the ledger {preview.ledger}.{new}")
     if preview.refusal is not None:
         return  # it is told instead of a question
     if is_asking and not typer.confirm("Publish it?"):

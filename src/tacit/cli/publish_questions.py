@@ -132,7 +132,7 @@ class Beginning:
             "the time zone of the events' clocks: --zone ZONE": domain.zone is None
             and getattr(known, "zone", None) is None,
             "how the source is written, confirmed once by someone who knows it: "
-            f"{check_command(source)} --confirm": known is None
+            f"{check_command(source, given=domain)} --confirm": known is None
             and isinstance(named, Path)
             and format_of(named) == "csv",
             _PLACES: columns.place is not None and domain.places is None and not self._takes_names,
@@ -164,7 +164,10 @@ class Beginning:
             console.say(f"How {self._source.file} is written:")
             for sentence in proposal.sentences():
                 console.say(f"  {sentence}")
-            confirm_description(self._source, proposal, confirm=False)
+            otherwise = check_command(self._source, given=self._domain)
+            confirm_description(
+                self._source, proposal, confirm=False, otherwise=f"Say what is not as proposed: {otherwise}"
+            )
             if description_of(self._source) is None:
                 raise SettingError("the description was not confirmed. Nothing was published.")
         return proposal

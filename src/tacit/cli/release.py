@@ -152,8 +152,8 @@ def release(
             )
         else:
             if tally is not None:
-                agreed = agreed_plan(plan or Path("plan.toml"))
                 counts = Tally.read(tally)
+                agreed = agreed_plan(plan or Path("plan.toml"))
             else:
                 agreed, counts, reports = _fetched(collector, token, plan, refine, Path(scratch))
             estimate = estimate_tally(counts, agreed)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from tacit.cli import console
 from tacit.cli.domains import NO_PLACES
-from tacit.cli.options import ReadingOptions, SourceOptions
+from tacit.cli.options import DomainOptions, ReadingOptions, SourceOptions
 from tacit.domain import Domain
 from tacit.errors import AmbiguousDate, NotDescribed, SettingError
 from tacit.events import (
@@ -28,6 +28,7 @@ from tacit.events import (
     scan_span,
 )
 from tacit.events.source_description import ENDING, ROLES
+from tacit.events.sources import first_bytes
 
 if TYPE_CHECKING:
     from tacit.engines.spark import SparkEngine
@@ -148,6 +149,12 @@ def description_of(source: SourceOptions) -> SourceDescription | None:
     return SourceDescription.read(path)
 
 
+def check_there(source: SourceOptions) -> None:
+    """Refuse a file that is not there or cannot be opened, before anything is asked about it."""
+    if "://" not in source.file:
+        first_bytes(Path(source.file))
+
+
 def columns_of(source: SourceOptions, description: SourceDescription | None = None) -> EventColumns:
     """Return the columns that the options name, else those of the description."""
     named: dict[str, Any] = {role: getattr(source, role, None) or getattr(description, role, None) for role in ROLES}
@@ -213,7 +220,7 @@ def _refuse_contradictions(source: SourceOptions, description: SourceDescription
             )
 
 
-def check_command(source: SourceOptions, domain: Domain | None = None) -> str:
+def check_command(source: SourceOptions, domain: Domain | None = None, given: DomainOptions | None = None) -> str:
     """Return the command that describes a source, with what was given."""
     words = ["tacit", "check", source.shown]
     if "://" in source.file:
@@ -226,8 +233,9 @@ def check_command(source: SourceOptions, domain: Domain | None = None) -> str:
     for name in sorted(known & {*ROLES, *_WRITTEN, "names", "polygons"}):
         if getattr(source, name) is not None:
             words += [f"--{name.replace('_', '-')}", str(getattr(source, name))]
-    words += ["--places", "TABLE" if has_places else NO_PLACES]
-    words += ["--zone", "ZONE" if domain is None else domain.time.zone]
+    places, zone = (None, None) if given is None else (given.places, given.zone)
+    words += ["--places", places or ("TABLE" if has_places else NO_PLACES)]
+    words += ["--zone", zone or ("ZONE" if domain is None else domain.time.zone)]
     return shlex.join(words)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tacit.cli import console
 from tacit.cli.domains import domain_of, zone_of
 from tacit.cli.options import DomainOptions, SourceOptions, takes
-from tacit.cli.sources import check_kinds_are_counted, description_of, looked_at, say_bad_rows
+from tacit.cli.sources import check_kinds_are_counted, check_there, description_of, looked_at, say_bad_rows
 from tacit.errors import DataError
 from tacit.events import summarize
 
@@ -19,6 +19,7 @@ def summary(source: SourceOptions, domain: DomainOptions) -> None:
 
     Example: [bold]tacit summary trips.csv --time started_at --place station --places stations.csv --zone UTC[/bold]
     """
+    check_there(source)
     known = description_of(source)
     settings = looked_at(source, zone=zone_of(domain.zone, known), with_kinds=domain.kinds is not None)
     counted_over = domain_of(domain, settings, known=known, level="town")

@@ -211,6 +211,7 @@ class Run:
         if refusal is not None and refusal.remedy is Remedy.ACCEPT_AGAIN and len(agreed.stretches) > 1:
             refusal = type(refusal)(refusal.problem, remedy=Remedy.PUBLISH_APART)  # the sum cannot join other days
         if self.look is not None:
+            bins = self._bins(plan, stretch)
             unknown: tuple[tuple[str, int], ...] = ()
             if Reason.UNKNOWN_PLACE in read.bad_rows.counts and agreed.source.place is not None:
                 unknown = self._unknown(agreed, plan, events)
@@ -224,7 +225,7 @@ class Run:
                     n_left_out=read.n_left_out,
                     bad_rows=read.bad_rows,
                     unknown=unknown,
-                    n_empty=0 if read.last_bin is None else self._bins(plan, stretch).stop - 1 - read.last_bin,
+                    n_empty=0 if read.last_bin is None else bins.stop - max(bins.start, read.last_bin + 1),
                     n_busy=read.n_busy,
                     prior=self._prior(agreed, plan, stretch),
                     ledger=None if self.book is None else self.book.path,
@@ -275,7 +276,11 @@ class Run:
         plan = agreed.plan(self.root)
         paths = [self._file(agreed.plan(self.root, stretch), stretch[0]) for stretch in agreed.stretches]
         folder = Folder(self.root, agreed, self.polygons, days_ahead, self.key, self.begin)
-        return folder.written(plan, paths, ledger=None if self.book is None else self.book.path)
+        try:
+            return folder.written(plan, paths, ledger=None if self.book is None else self.book.path)
+        except BaseException as problem:
+            problem.add_note("The events are counted and paid for. Run the same again: it goes on at no further cost.")
+            raise
 
 
 def _after(day: str) -> str:
