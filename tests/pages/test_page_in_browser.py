@@ -230,6 +230,21 @@ def test_the_laboratory_draws_its_watermark_in_every_figure(open_page, laborator
     assert opened.page.locator(".stamp").is_visible()
 
 
+def test_the_laboratorys_banner_is_a_box_like_others(open_page, release, truth, tmp_path):
+    path = make_page(release, tmp_path / "page.html", truth=truth, synthetic="Nobody's data.")
+    opened = open_page(path, width=1000)
+    looks = opened.page.locator("header .banner").evaluate_all(
+        """boxes => boxes.map((box) => [
+            getComputedStyle(box).marginTop, getComputedStyle(box).padding, getComputedStyle(box, "::before").content,
+        ])"""
+    )
+    assert len(looks) == 2
+    assert looks[0] == looks[1]
+    assert looks[1][2] == "none"  # the watermark of a few lines would be cut
+    watermark = opened.page.locator("#laboratory").evaluate("e => getComputedStyle(e, '::before').backgroundImage")
+    assert "svg" in watermark
+
+
 def test_names_of_places_cannot_run_anything(open_page, make_release, tmp_path):
     names = ["</script><script>window.hacked=1</script>", "<img src=x onerror=window.hacked=1>", "plain"]
     domain = Domain(TimeAxis.between("2017-01", "2018-12", step="month"), PlaceAxis.of(names))
