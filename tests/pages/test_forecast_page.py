@@ -63,6 +63,13 @@ def test_crews_stand_in_the_table_without_any_script(document, week):
     assert rows[0].all("th")[1].text == "Tue 1 Jan"
 
 
+def test_in_french_the_headline_agrees_with_a_noun_of_either_gender(release, week, tmp_path, read):
+    for noun in ("sortie/sorties", "appel/appels"):
+        page = make_forecast_page(week, release, tmp_path / "page.html", noun=noun, language="fr")
+        many = noun.partition("/")[2]
+        assert re.search(rf"^\d+ {many} à prévoir le mardi ", read(page).all("dl")[0].all("dt")[0].text)
+
+
 def test_a_number_on_the_map_stands_in_the_shade_that_the_legend_gives_it(release, week, tmp_path, read):
     sizes = np.array(
         [0.4, 0.98, 1.96, 2.97, 4.94, 4.98, 6.7, 6.97, 9.94, 9.96, 14.6, 19.7, 30.0, 40.0, 49.6, 60.0, 70.0]
