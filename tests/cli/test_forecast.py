@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -300,6 +301,17 @@ def test_a_backtest_leaves_half_of_a_short_release_to_learn_from(tacit, release)
     ran = tacit("backtest", "release.parquet", "--model", "weekday-mean", "--model", "seasonal-naive")
     assert ran.code == 0, ran.err
     assert "5 origins, 7 periods ahead each, 35 forecasts of every place, from 2018-02-05 to 2018-03-11." in ran.out
+
+
+def test_a_backtest_of_one_origin_names_the_best_and_looks_as_far_as_a_forecast(tacit, tmp_path):
+    written(tmp_path / "release.parquet", small_counts(n_days=20), step="month")
+    words = ["--model", "weekday-mean"]
+    ran = tacit("backtest", "release.parquet", *words, "--origins", 1, "--page", "b.html")
+    assert ran.code == 0, ran.err
+    assert "1 origin, 3 periods ahead, 3 forecasts of every place, from 2019-06 to 2019-08." in ran.out
+    assert re.search(r"weekday mean .* best ", ran.out)
+    assert "<td>best</td>" in (tmp_path / "b.html").read_text(encoding="utf-8")
+    assert "in the next 3 months together" in tacit("forecast", "release.parquet", *words).out
 
 
 @pytest.mark.parametrize(

@@ -105,6 +105,19 @@ def test_private_scores_have_no_absolute_error_and_say_how_noisy_they_are():
     assert any("SIMULATION" in remark for remark in board.remarks())
 
 
+def test_one_origin_and_one_period_are_said_as_one_and_the_best_is_told_from_one_origin():
+    one = backtest([Constant()], small_series(), origins=1, horizon=7)
+    assert one.remarks()[0].startswith("1 origin, 7 periods ahead, 7 forecasts of every place, from ")
+    assert (
+        backtest([Constant()], small_series(), origins=52, horizon=1)
+        .remarks()[0]
+        .startswith("52 origins, 1 period ahead each, 52 forecasts of every place, from ")
+    )
+    assert [score.is_least for score in one.scores] == [True]
+    two = backtest({"a": Constant(), "b": Constant(99.0)}, small_series(), origins=1, horizon=7)
+    assert [score.is_least for score in two.scores] == [True, False]
+
+
 def test_the_truth_makes_a_leaderboard_of_the_laboratory(tmp_path):
     board = backtest([Constant()], noisy_series(), origins=4, horizon=7, truth=ExactTally(small_counts()))
     assert board.is_laboratory

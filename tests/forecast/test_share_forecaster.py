@@ -9,6 +9,7 @@ import pytest
 
 from small_series import PLACES, SHARES, noisy_series, small_counts, small_domain, small_means, small_series
 from statistical import Recorded, assert_as_recorded
+from tacit._base.languages import retold, speaking
 from tacit.counts.series import Series
 from tacit.domain import Domain, PlaceAxis, TimeAxis
 from tacit.errors import DataError, SettingError
@@ -186,6 +187,24 @@ def test_a_forecast_of_little_data_says_so() -> None:
     week = ShareForecaster().fit(small_series(n_days=7)).predict(1)
     assert week.notes == ("7 days are little to learn from: how much they vary is what is usual elsewhere",)
     assert ShareForecaster().fit(small_series(n_days=28)).predict(1).notes == ()
+
+
+def test_a_forecast_says_how_many_periods_are_missing_and_that_the_first_was_cut() -> None:
+    series = small_series(n_days=70)
+    assert notes_without(series, [9]) == ("1 day is missing and was left out",)
+    assert notes_without(series, [9, 12]) == ("2 days are missing and were left out",)
+    weeks = replace(series.domain, time=TimeAxis.between("2018-01-03", "2019-05-05", step="week"))
+    cut = "the first week was counted in part only, and was left out"
+    assert notes_without(replace(series, domain=weeks), [0]) == (cut,)
+    assert notes_without(replace(series, domain=weeks), [0, 9]) == ("1 week is missing and was left out", cut)
+    with speaking("fr"):
+        assert retold(cut) == "la première période (semaine) n’a été comptée qu’en partie\u202f; elle est écartée"
+
+
+def notes_without(series: Series, bins: list[int]) -> tuple[str, ...]:
+    """What a forecast says of a series of which these bins are missing."""
+    seen = ~np.isin(np.arange(len(series)), bins)
+    return ShareForecaster().fit(series.masked(seen[:, None])).predict(1).notes
 
 
 def test_an_updated_forecaster_filters_the_past_with_the_covariates_it_is_given() -> None:

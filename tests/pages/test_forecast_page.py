@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from tacit.forecast.baselines import SeasonalNaive, WeekdayMean
 from tacit.forecast.forecast import crews_for
 from tacit.forecast.past import series_of
 from tacit.pages.forecast_page import make_backtest_page, make_forecast_page
+from tacit.pages.words import expected
 
 
 @pytest.fixture(scope="module")
@@ -59,6 +61,26 @@ def test_crews_stand_in_the_table_without_any_script(document, week):
     assert together == [f"{n:,}" for n in crews_for(week.totals, quantile=0.9, per_crew=3)]
     assert [cell.text for cell in by_id(document, "crews-sum").all("td")] == [f"{n:,}" for n in needed.sum(axis=1)]
     assert rows[0].all("th")[1].text == "Tue 1 Jan"
+
+
+def test_in_french_the_headline_agrees_with_a_noun_of_either_gender(release, week, tmp_path, read):
+    for noun in ("sortie/sorties", "appel/appels"):
+        page = make_forecast_page(week, release, tmp_path / "page.html", noun=noun, language="fr")
+        many = noun.partition("/")[2]
+        assert re.search(rf"^\d+ {many} à prévoir le mardi ", read(page).all("dl")[0].all("dt")[0].text)
+
+
+def test_a_number_on_the_map_stands_in_the_shade_that_the_legend_gives_it(release, week, tmp_path, read):
+    sizes = np.array(
+        [0.4, 0.98, 1.96, 2.97, 4.94, 4.98, 6.7, 6.97, 9.94, 9.96, 14.6, 19.7, 30.0, 40.0, 49.6, 60.0, 70.0]
+    )
+    counts = replace(week.counts, means=np.tile(sizes, (7, 1)))
+    made = make_forecast_page(replace(week, counts=counts), release, tmp_path / "page.html")
+    maps = data_of(read(made))["views"][0]["maps"]
+    day, limits = maps["periods"][1], np.array(maps["limits"]["day"])
+    said = np.array([float(expected(value)) for value in sizes])
+    assert (np.array(day["shade"]) - maps["first_shades"]["day"]).tolist() == [np.sum(limits <= n) for n in said]
+    assert any(value < limit <= n for limit in limits for value, n in zip(sizes, said, strict=True))
 
 
 def test_the_page_says_what_it_was_made_of_and_that_it_costs_nothing(document):

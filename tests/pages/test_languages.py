@@ -71,6 +71,20 @@ def test_french_is_set_as_french_is():
             assert '"' not in text, key
 
 
+NOUN = r"%\((?:events|places?|kinds?|steps?)\)s"
+PARTICIPLE = r"(?!plus\b)\w{2,}(?:é|és|ée|ées|us|is|ises)\b"
+AGREES = re.compile(
+    rf"{NOUN}(?: sans \w+(?: \w+)?)?(?: sont| ont été)? {PARTICIPLE}|\b[Ss]ont {PARTICIPLE} [^.;]*{NOUN}"
+    rf"|\b(?:[Dd]erniers|[Pp]remiers) {NOUN}"
+)
+
+
+def test_no_word_agrees_with_a_noun_whose_gender_nobody_knows():
+    assert AGREES.search("%(events)s attendus %(when)s")
+    assert AGREES.search("%(steps)s sans données ont été écartés")
+    assert [form for forms in CATALOG.values() for form in forms if AGREES.search(form)] == []
+
+
 def literal_html(path: Path) -> str:
     """What stands in a template outside of every expression, as one text."""
     environment = jinja2.Environment(extensions=["jinja2.ext.i18n"])

@@ -39,6 +39,13 @@ CHARTS = """Object.fromEntries([...document.querySelectorAll('[id^=chart-]')].ma
     (box) => [box.id, box.querySelectorAll('svg .mark-group, svg path').length]))"""
 
 
+LINES = """cells => cells.map((cell) => {
+    const range = document.createRange();
+    range.selectNodeContents(cell);
+    return new Set([...range.getClientRects()].map((line) => line.top)).size;
+})"""
+
+
 def is_too_wide(page: Page) -> bool:
     return page.evaluate("document.documentElement.scrollWidth > document.documentElement.clientWidth")
 
@@ -228,6 +235,37 @@ def test_the_laboratory_draws_its_watermark_in_every_figure(open_page, laborator
     assert opened.requests == [laboratory_page.as_uri()]
     opened.page.emulate_media(media="print")
     assert opened.page.locator(".stamp").is_visible()
+
+
+def test_the_laboratorys_banner_is_a_box_like_others(open_page, release, truth, tmp_path):
+    path = make_page(release, tmp_path / "page.html", truth=truth, synthetic="Nobody's data.")
+    opened = open_page(path, width=1000)
+    looks = opened.page.locator("header .banner").evaluate_all(
+        """boxes => boxes.map((box) => [
+            getComputedStyle(box).marginTop, getComputedStyle(box).padding, getComputedStyle(box, "::before").content,
+        ])"""
+    )
+    assert len(looks) == 2
+    assert looks[0] == looks[1]
+    assert looks[1][2] == "none"  # the watermark of a few lines would be cut
+    watermark = opened.page.locator("#laboratory").evaluate("e => getComputedStyle(e, '::before').backgroundImage")
+    assert "svg" in watermark
+
+
+def test_intervals_beside_the_truth_stay_on_one_line(open_page, laboratory_page):
+    opened = open_page(laboratory_page, width=400)
+    assert max(opened.page.locator("#true-rows td").evaluate_all(LINES)) == 1
+
+
+def test_the_line_of_a_row_stays_with_the_name_that_stays_in_view(open_page, page):
+    opened = open_page(page, width=1000)
+    looks = opened.page.locator(".matrix tbody tr + tr th").evaluate_all(
+        """cells => cells.map((e) => [
+            getComputedStyle(e).position, getComputedStyle(e).borderTopWidth, getComputedStyle(e).borderCollapse,
+        ].join(" "))"""
+    )
+    # collapsed lines are the table's, and a line below is covered by the next name
+    assert set(looks) == {"sticky 1px separate"}
 
 
 def test_names_of_places_cannot_run_anything(open_page, make_release, tmp_path):

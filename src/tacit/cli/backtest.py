@@ -10,7 +10,7 @@ import typer
 from tacit._base.languages import ENGLISH
 from tacit._base.validation import check_at_least
 from tacit.cli import console
-from tacit.cli.forecast_options import MODELS, KnowledgeOptions, known_of
+from tacit.cli.forecast_options import MODELS, KnowledgeOptions, horizon_after, known_of
 from tacit.cli.options import (
     Force,
     Language,
@@ -24,7 +24,6 @@ from tacit.cli.options import (
 )
 from tacit.cli.page import true_counts
 from tacit.counts.tally import ExactTally
-from tacit.domain.horizon import horizon_of
 from tacit.errors import SettingError
 from tacit.forecast.backtest import Leaderboard, Mean, Score
 from tacit.forecast.backtest import backtest as rolled
@@ -45,8 +44,9 @@ def backtest(
     *,
     release: ReleaseFile,
     horizon: Annotated[
-        str, typer.Option(help="How far to look ahead: a number of periods, or day, week, month, year.")
-    ] = "7",
+        str | None,
+        typer.Option(help="How far: a number of periods, or day, week, month, year (default: as forecast looks)."),
+    ] = None,
     origins: Annotated[
         int | None,
         typer.Option(
@@ -106,7 +106,7 @@ def backtest(
     entries = {entry.name: entry for entry in map(entry_named, model or _USUAL_MODELS)}
     asked = Release.read(release)
     series = series_of(asked)
-    n_bins = horizon_of(horizon, series.domain.time)
+    n_bins = horizon_after(series, horizon)
     known = known_of(asked, series, knowledge, n_bins)
     truth = None if laboratory is None else _truth(SourceOptions.of(laboratory, reading), asked, len(known.series))
     settings = known.settings(seed_or_none(seed))
@@ -174,7 +174,7 @@ def _row(score: Score, best: Score) -> list[str]:
         score.name,
         *([] if score.mae is None else [_sure(score.mae)]),
         decimals(score.rmse, 2) if score.is_told else f"under {decimals(score.rmse_at_most, 2)}",
-        _sure(score.behind) if score.behind != Mean(0.0, 0.0) else "best" if best.is_told else "–",
+        _sure(score.behind) if not score.is_least else "best" if best.is_told else "–",
         *(f"{decimals(100 * mean.value, 1)}%" for mean in score.coverages),
         decimals(score.widths[0], 1),
         decimals(total, 1),

@@ -30,9 +30,10 @@ from tacit.release import Release
 _COLUMNS: Final = EventColumns(time="SDate", place="Town")
 _WRITTEN: Final = ReadOptions(encoding="utf-8", separator=",", date_format="year-first")
 _DEFAULT_F: Final = 0.5  # the paper's: epsilon 2.2 for one report
-_SYNTHETIC: Final = (
-    "Synthetic interventions, made by tacit simulate doubs: nobody's real data. Outlines of regions are sketches: "
-    "cells around towns of GeoNames (CC BY 4.0, www.geonames.org), merged by region."
+_SYNTHETIC: Final = "Synthetic interventions, made by tacit simulate doubs: nobody's real data."
+_SKETCHED: Final = (
+    f"{_SYNTHETIC} Outlines of regions are sketches: cells around towns of GeoNames (CC BY 4.0, www.geonames.org), "
+    "merged by region."
 )
 
 
@@ -87,7 +88,7 @@ def demo(
         release.write(folder / "release.parquet")
         monthly = release.coarsen(time="month")
         monthly.write(folder / "release-by-month.csv")
-        make_statement_page(release, folder / "statement.html")
+        make_statement_page(release, folder / "statement.html", synthetic=_SYNTHETIC)
     console.say(
         f"5/7 {folder / 'release.parquet'}: smoothed counts by day and region with intervals, and the statement."
     )
@@ -101,7 +102,7 @@ def demo(
             truth=ExactTally(data.counts),
             polygons=outlines,
             title="Interventions in Doubs, 2006 to 2018",
-            synthetic=_SYNTHETIC,
+            synthetic=_SKETCHED,
         )
     year = release.answer(first="2018", last="2018", places=[place.cells[0]])
     console.say(f"6/7 For example, {place.cells[0]} in 2018: {year}. The truth was {_truth(data):,}.")
@@ -117,7 +118,7 @@ def demo(
             per_crew=1.0,
             polygons=outlines,
             title="Interventions in Doubs: the next 7 days",
-            synthetic=_SYNTHETIC,
+            synthetic=_SKETCHED,
         )
     low, high = (round(float(limit[0])) for limit in week.totals.intervals(0.8))
     console.say(

@@ -13,12 +13,19 @@ import typer
 from tacit._base.languages import listed
 from tacit._base.rounding import percent, whole
 from tacit.cli import console
-from tacit.cli.forecast_options import KnowledgeOptions, Known, ModelOptions, ShowOptions, holiday_names, known_of
+from tacit.cli.forecast_options import (
+    KnowledgeOptions,
+    Known,
+    ModelOptions,
+    ShowOptions,
+    holiday_names,
+    horizon_after,
+    known_of,
+)
 from tacit.cli.key import read_release
 from tacit.cli.options import Force, Panel, ReleaseFile, SignedBy, seed_or_none, takes
 from tacit.counts.series import Series
 from tacit.domain import ALL
-from tacit.domain.horizon import horizon_of
 from tacit.errors import SettingError
 from tacit.forecast import CountDistribution, Forecast, Forecaster
 from tacit.forecast.forecast import crews_for
@@ -31,8 +38,6 @@ from tacit.pages.figures.forecasts import part_of
 from tacit.pages.words import ahead, counted, expected, how_often, moment, plural, short_moment, step_noun
 from tacit.release import Release
 
-_USUAL_HORIZONS: Final = {"hour": "day", "day": "7", "week": "4", "month": "3", "year": "1"}
-
 
 @takes(
     knowledge=Panel("What else is known", KnowledgeOptions),
@@ -44,7 +49,9 @@ def forecast(
     release: ReleaseFile,
     horizon: Annotated[
         str | None,
-        typer.Option(help="How far: a number of periods, or day, week, month, year (default: 7 days or alike)."),
+        typer.Option(
+            help="How far: a number of periods, or day, week, month, year (default: 7 days, 3 months or alike)."
+        ),
     ] = None,
     showing: ShowOptions,
     signed_by: SignedBy = None,
@@ -62,7 +69,7 @@ def forecast(
     console.check_outputs((showing.out, showing.page, models.save), (release, models.load), force=force)
     asked = read_release(release, signed_by)
     series = series_of(asked)
-    n_bins = _horizon(horizon, series)
+    n_bins = horizon_after(series, horizon)
     if models.importance and models.load is None:
         _check_boosting(entry_named(models.model or "share"), "tells what mattered", "does not")
     if models.load is not None:
@@ -79,11 +86,6 @@ def forecast(
         SavedModel(forecaster, known.series, plan=asked.plan.fingerprint, about=about).write(models.save)
         console.say(f"Wrote {models.save}: what was learned. Use it with: tacit forecast RELEASE --load {models.save}")
     _write(made, known, showing, holidays, mattered)
-
-
-def _horizon(asked: str | None, series: Series) -> int:
-    time = series.domain.time
-    return horizon_of(_USUAL_HORIZONS.get(time.step, "7") if asked is None else asked, time)
 
 
 def _fitted(

@@ -15,6 +15,7 @@ from tacit.cli import console
 from tacit.cli.domains import populations
 from tacit.cli.options import Language, ModelSeed, Noun, PlacesColumns, Synthetic, Title, confidence
 from tacit.counts.series import Series
+from tacit.domain.horizon import horizon_of
 from tacit.errors import MissingColumn, SettingError
 from tacit.forecast import Covariates, Forecast
 from tacit.forecast.forecast import DEFAULT_QUANTILE
@@ -25,6 +26,7 @@ from tacit.release import Release
 
 MODELS: Final = ", ".join(entry.word for entry in FORECASTERS.values())
 _USUAL_LEVELS: Final = (80.0, 95.0)  # percent, as on the page
+_USUAL_HORIZONS: Final = {"hour": "day", "day": "7", "week": "4", "month": "3", "year": "1"}
 _BEYOND: Final = 31
 """Bins beyond the horizon of which is known, too: a model may look at the days around a day."""
 _CALENDAR: Final = ("country", "subdivision", "academy", "school_zone")
@@ -166,6 +168,12 @@ class Known:
     def settings(self, seed: int | None) -> dict[str, Any]:
         """Return settings that some models have."""
         return {"prior": self.prior, "seed": seed}
+
+
+def horizon_after(series: Series, asked: str | None) -> int:
+    """Return how many bins to look ahead; where nobody says it, what is usual for their length: 7 days, 3 months."""
+    time = series.domain.time
+    return horizon_of(_USUAL_HORIZONS.get(time.step, "7") if asked is None else asked, time)
 
 
 def known_of(

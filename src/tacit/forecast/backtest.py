@@ -110,6 +110,11 @@ class Score:
         return math.sqrt(max(self.total_mse.value, 0.0))
 
     @property
+    def is_least(self) -> bool:
+        """Whether no other's mean squared error is less."""
+        return self.behind.value == 0
+
+    @property
     def is_told(self) -> bool:
         """Whether more than the noise is seen of its error: it is told from zero by two standard errors."""
         return self.mae is not None or not self.mse.value <= 2 * float(np.nan_to_num(self.mse.error))
@@ -214,9 +219,10 @@ class Leaderboard:
 
     def remarks(self) -> list[str]:
         """Return what a reader of the figures must know."""
-        n_bins = len(self.origins) * self.horizon
+        n_origins = len(self.origins)
         said = [
-            f"{len(self.origins)} origins, {self.horizon} periods ahead each, {n_bins} forecasts of every place"
+            f"{_many(n_origins, 'origin')}, {_many(self.horizon, 'period')} ahead{' each' if n_origins > 1 else ''}, "
+            f"{_many(n_origins * self.horizon, 'forecast')} of every place"
             f"{'' if self.domain.kind is None else ' and kind'}, from {self.first} to {self.last}."
         ]
         if self.is_laboratory:
@@ -234,6 +240,10 @@ class Leaderboard:
         if self.is_simulation:
             said.append("SIMULATION: the noise came from a known seed.")
         return said
+
+
+def _many(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def backtest(
@@ -301,7 +311,7 @@ def _origins(asked: int | IntArray, horizon: int, every: int, n_times: int) -> I
         less = f"Ask for {'fewer, or a shorter horizon' if most else 'a shorter horizon, or wait for more periods'}."
         raise SettingError(
             f"origins must leave {FEWEST_TO_LEARN} periods before the first to learn from, and {horizon} after the "
-            f"last; the series has {n_times}, which is enough for {most} origins. {less}"
+            f"last; the series has {n_times}, which is enough for {_many(most, 'origin')}. {less}"
         )
     return found
 

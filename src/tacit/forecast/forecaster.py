@@ -173,16 +173,26 @@ def gap_notes(n_bins: int, step: str) -> tuple[str, ...]:
     """Return what to say of a series whose last bins were not counted."""
     if n_bins > 1:
         return (_GAP[1](steps=bins_in_words(n_bins, step)),)
-    return (_GAP[0](step=_BINS.get(step, _OTHER_BINS)[0]),) if n_bins else ()
+    return (_GAP[0](step=bin_in_words(step)),) if n_bins else ()
+
+
+def bin_in_words(step: str) -> str:
+    """Return the noun of a bin, as notes say it.
+
+    >>> bin_in_words("day"), bin_in_words("6 hours")
+    ('day', 'period')
+    """
+    return _BINS.get(step, _OTHER_BINS)[0]
 
 
 def bins_in_words(n_bins: int, step: str) -> str:
-    """Return a number of bins, two or more, as notes say it.
+    """Return a number of bins as notes say it.
 
-    >>> bins_in_words(3, "day"), bins_in_words(3, "6 hours")
-    ('3 days', '3 periods')
+    >>> bins_in_words(1, "day"), bins_in_words(3, "day"), bins_in_words(3, "6 hours")
+    ('1 day', '3 days', '3 periods')
     """
-    return _BINS.get(step, _OTHER_BINS)[1](n=n_bins)
+    _, one, many = _BINS.get(step, _OTHER_BINS)
+    return one if n_bins == 1 else many(n=n_bins)
 
 
 _GAP: Final = (
@@ -198,13 +208,13 @@ _GAP: Final = (
     ),
 )
 _BINS: Final = {
-    "hour": (stored("hour"), partial(stored, "%(n)s hours")),
-    "day": (stored("day"), partial(stored, "%(n)s days")),
-    "week": (stored("week"), partial(stored, "%(n)s weeks")),
-    "month": (stored("month"), partial(stored, "%(n)s months")),
-    "year": (stored("year"), partial(stored, "%(n)s years")),
+    "hour": (stored("hour"), stored("1 hour"), partial(stored, "%(n)s hours")),
+    "day": (stored("day"), stored("1 day"), partial(stored, "%(n)s days")),
+    "week": (stored("week"), stored("1 week"), partial(stored, "%(n)s weeks")),
+    "month": (stored("month"), stored("1 month"), partial(stored, "%(n)s months")),
+    "year": (stored("year"), stored("1 year"), partial(stored, "%(n)s years")),
 }
-_OTHER_BINS: Final = (stored("period"), partial(stored, "%(n)s periods"))
+_OTHER_BINS: Final = (stored("period"), stored("1 period"), partial(stored, "%(n)s periods"))
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ from tacit.counts.count_distribution import CountDistribution
 from tacit.counts.series import Series
 from tacit.errors import DataError, SettingError
 from tacit.forecast.forecast import Forecasts
-from tacit.forecast.forecaster import Forecaster, Kept, bins_in_words, gap_notes
+from tacit.forecast.forecaster import Forecaster, Kept, bin_in_words, bins_in_words, gap_notes
 from tacit.forecast.past import FEWEST_BINS, share_observations, without_gaps
 from tacit.statespace.covariates import Covariates
 from tacit.statespace.passes import Ahead
@@ -33,10 +33,20 @@ from tacit.statespace.totals import FilteredRates, TotalModel
 
 _MOST_STATES: Final = 1 << 17  # of places at origins, filtered together: 200 MB of covariances
 _NOTES: Final = (
-    partial(stored, "%(steps)s are little to learn from: how much they vary is what is usual elsewhere"),
-    partial(stored, "%(steps)s without any event were taken for a gap: the level around says so"),
-    partial(stored, "%(steps)s are missing and were left out"),
+    (
+        partial(stored, "%(steps)s is little to learn from: how much periods vary is what is usual elsewhere"),
+        partial(stored, "%(steps)s are little to learn from: how much they vary is what is usual elsewhere"),
+    ),
+    (
+        partial(stored, "%(steps)s without any event was taken for a gap: the level around says so"),
+        partial(stored, "%(steps)s without any event were taken for a gap: the level around says so"),
+    ),
+    (
+        partial(stored, "%(steps)s is missing and was left out"),
+        partial(stored, "%(steps)s are missing and were left out"),
+    ),
 )
+_CUT: Final = partial(stored, "the first %(step)s was counted in part only, and was left out")
 _UNKNOWN: Final = partial(stored, "%(name)s is unknown for %(n)s of %(steps)s ahead, and taken as usual there")
 
 
@@ -165,8 +175,11 @@ class ShareForecaster(Forecaster):
         end = np.array([len(series)])
         notes = list(gap_notes(int(self._filtered(series, end)[0].since_counted(end)[0]), step))
         n_counted = len(series) - n_missing - self._n_gaps
-        numbers = n_counted if n_counted < SETTINGS.totals.fewest_bins else 0, self._n_gaps, n_missing
-        notes += [note(steps=bins_in_words(n, step)) for n, note in zip(numbers, _NOTES, strict=True) if n]
+        is_cut = series.domain.time.is_partial(0) and not series.counted[0]
+        numbers = n_counted if n_counted < SETTINGS.totals.fewest_bins else 0, self._n_gaps, n_missing - is_cut
+        found = zip(numbers, _NOTES, strict=True)
+        notes += [note[n > 1](steps=bins_in_words(n, step)) for n, note in found if n]
+        notes += [_CUT(step=bin_in_words(step))] if is_cut else []
         if self._covariates is not None:
             notes += self._covariates.notes
             for name, column in self._covariates.rows(len(series), len(series) + horizon).items():

@@ -26,6 +26,7 @@ from tacit.pages.sections import map_layout, without_rows
 from tacit.pages.selection import MOST_CELLS, MOST_KINDS, MOST_PLACES
 from tacit.pages.tables import rows_in_words
 from tacit.pages.words import (
+    ONE_DECIMAL_BELOW,
     ahead,
     expected,
     how_often,
@@ -205,7 +206,7 @@ def map_periods(shown: Coming) -> dict[str, Any]:
         [expected_counts(shown.forecast, level).first(shown.n_drawn), expected_in_all(shown.forecast, level)]
         for level in shown.levels
     )
-    limits = {counts.step: shade_limits(counts.of_places(shown.kept).values) for counts in narrow}
+    limits = {counts.step: shade_limits(_as_said(counts.of_places(shown.kept).values)) for counts in narrow}
     periods = [
         _state(counts, outer, bin, limits[counts.step], shown)
         for counts, outer in (
@@ -219,14 +220,24 @@ def map_periods(shown: Coming) -> dict[str, Any]:
 
 def _state(counts: Counts, outer: Counts, bin: int, limits: Sequence[int], shown: Coming) -> dict[str, Any]:
     kept = shown.kept
+    shades = np.searchsorted(limits, _as_said(counts.values[bin, kept]), side="right") + first_shade(limits)
     return {
         "label": sentence_case(shown.horizon) if counts.step == _WHOLE else moment(counts.periods[bin]),
         "limits": counts.step,
-        "shade": (np.searchsorted(limits, counts.values[bin, kept], side="right") + first_shade(limits)).tolist(),
+        "shade": shades.tolist(),
         "expected": rounded(counts.values[bin, kept], _DIGITS).tolist(),
         "lower": [c.lower[bin, kept].round().tolist() for c in (counts, outer)],
         "upper": [c.upper[bin, kept].round().tolist() for c in (counts, outer)],
     }
+
+
+def _as_said(values: FloatArray) -> FloatArray:
+    """Return expected counts as :func:`expected` says them, so that 4.98, which reads 5.0, has the shade of 5.
+
+    >>> _as_said(np.array([0.43, 4.98, 9.96, 24.4])).tolist()
+    [0.4, 5.0, 10.0, 24.0]
+    """
+    return np.where(values < ONE_DECIMAL_BELOW, rounded(values, 1), rounded(values))
 
 
 def past(shown: Coming) -> dict[str, Any]:

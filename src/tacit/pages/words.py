@@ -35,6 +35,7 @@ LEVELS: Final = (
     message("kind"),
 )
 """The levels of places and kinds that have a word in every language; others are the user's own words."""
+ONE_DECIMAL_BELOW: Final = 9.95  # rounded to a decimal it would be 10.0; of larger expected numbers none is said
 
 
 def number(value: float) -> str:
@@ -342,7 +343,7 @@ def expected(value: float) -> str:
     """
     if 0 < value < 0.05:
         return gettext("under %(limit)s", limit=figures("0.1"))
-    return figures(f"{value:.1f}") if value < 9.95 else number(value)
+    return figures(f"{value:.1f}") if value < ONE_DECIMAL_BELOW else number(value)
 
 
 def decimals(value: float, digits: int) -> str:

@@ -45,6 +45,12 @@ def test_shades_are_parted_by_rising_whole_numbers(values):
     assert 0 <= first_shade(limits) < N_SHADES
 
 
+@given(st.lists(st.floats(1.0, 5.0), min_size=10, max_size=60))
+def test_a_count_far_above_most_has_a_shade_of_its_own(values):
+    limits = shade_limits(np.array([*values, 100.0]))
+    assert limits[-1] > 5
+
+
 def test_larger_counts_are_darker_and_unsure_ones_have_no_shade(release):
     counts = counts_by(release, "year")
     limits = shade_limits(counts.shown[counts.reliable])

@@ -57,16 +57,23 @@ def tile_map(axis: PlaceAxis) -> TileMap:
 
 
 def shade_limits(values: NDArray[np.float64]) -> tuple[int, ...]:
-    """Return round numbers that part positive counts into about equally many, at most ``N_SHADES`` shades.
+    """Return round numbers that part positive counts into at most ``N_SHADES`` shades.
+
+    Each lies halfway, as factors go, between a limit that leaves as many counts in every shade and one that gives every
+    shade the same part of the range: the first alone puts 5 and 60 into one shade where most counts are small, the
+    second leaves most counts in one where a few are large.
 
     >>> shade_limits(np.array([[12.0, 31.0, 55.0, 118.0, 240.0, 900.0]]))
-    (30, 50, 100, 150, 300)
+    (30, 50, 100, 200, 300)
+    >>> shade_limits(np.array([[0.2, 0.6, 1.4, 1.7, 1.8, 1.9, 3.8, 4.1, 4.3, 5.2, 6.9, 37.5, 61.7]]))
+    (1, 2, 3, 7, 15)
     """
     positive = values[values > 0]
     if not positive.size:
         return ()
-    quantiles = np.quantile(positive, np.arange(1, N_SHADES) / N_SHADES)
-    limits = sorted({_nice(quantile) for quantile in quantiles})
+    equally_many = np.quantile(positive, np.arange(1, N_SHADES) / N_SHADES)
+    equally_wide = np.geomspace(positive.min(), positive.max(), N_SHADES + 1)[1:-1]
+    limits = sorted({_nice(limit) for limit in np.sqrt(equally_many) * np.sqrt(equally_wide)})
     return tuple(limit for limit in limits if positive.min() < limit <= positive.max())
 
 
