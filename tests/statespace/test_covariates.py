@@ -45,12 +45,12 @@ def test_days_beside_that_other_columns_flag_are_left_to_them() -> None:
 
 
 def test_numbers_are_scaled_by_what_was_learned_from_and_what_is_unknown_has_no_effect() -> None:
-    values = np.concatenate([np.tile([10.0, 20.0], 15), [1000.0, np.nan]])
-    known = Covariates(TimeAxis("2018-01-01", "day", "UTC", 32), {"traffic": values})
+    values = np.concatenate([np.tile([10.0, 20.0], 15), [1000.0, -1000.0, np.nan]])
+    known = Covariates(TimeAxis("2018-01-01", "day", "UTC", 33), {"traffic": values})
     terms = Terms.learned(known, 30)
-    level = terms.rows(known.time, known, 0, 34)[:, -2]
+    level = terms.rows(known.time, known, 0, 35)[:, -2]
     np.testing.assert_allclose(level[:2], [-1, 1])
-    np.testing.assert_array_equal(level[30:], [4, 0, 0, 0])  # far outside what was seen, unknown, beyond the table
+    np.testing.assert_array_equal(level[30:], [4, -4, 0, 0, 0])  # far outside what was seen, unknown, beyond the table
 
 
 def test_columns_that_never_change_are_left_out_and_those_of_places_averaged() -> None:

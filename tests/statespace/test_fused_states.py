@@ -149,6 +149,17 @@ def test_the_tails_of_one_time_are_heavier_than_those_of_a_sum(monkeypatch: pyte
     np.testing.assert_allclose(heavier[1], 0.8 * np.square(variances).sum(axis=0) / variances.sum(axis=0) ** 2)
 
 
+def test_what_places_of_a_kind_err_in_common_is_in_sums_as_in_questions() -> None:
+    noise = noise_of(kind_sd=np.array([0.3, 0.5]), kinds=np.zeros(N_PLACES, np.int64))
+    groups = np.repeat(np.arange(2), [9, N_TIMES - 9])
+    grouping = Grouping.of_columns(groups, np.zeros(N_PLACES, np.int64), (2, 1))
+    sums, alone = noise.group_moments(grouping), replace(noise, kinds=None).group_moments(grouping)
+    assert (sums.of_shares > alone.of_shares).all()
+    for group in range(2):
+        asked = noise.moments(np.repeat((groups == group)[:, None], N_PLACES, axis=1).astype(float))
+        assert float(sums.of_shares[group, 0]) == pytest.approx(float(asked.of_shares), rel=1e-9)
+
+
 def test_questions_about_some_places_or_none_are_answered() -> None:
     noise = noise_of(share_skews=np.array([0.5, 0.1]))
     weights = np.zeros(noise.shape)

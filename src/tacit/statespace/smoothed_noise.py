@@ -306,7 +306,7 @@ class FusedNoise(SmoothedNoise):
         cells = np.square(weights) * model.count_variance
         squares = np.square(sums(cells))
         alike = np.divide(sums(np.square(cells)), squares, out=np.zeros_like(total), where=squares > 0)
-        fourth = rest**4 * sums(weights**4 * model.process_variance) + np.minimum(followed, 1.0) ** 4 * tree_cumulants
+        fourth = rest**4 * sums(weights**4 * model.process_variance) + followed**4 * tree_cumulants
         fourth = fourth + SETTINGS.excess_kurtosis * alike * np.square(of_counts)
         return of_shares, of_counts, third, fourth, *(sums(weights * part) for part in self._chance)
 
