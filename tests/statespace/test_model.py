@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import astuple, replace
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ from tacit.counts.series import Observations
 from tacit.domain import TimeAxis
 from tacit.postprocess import smooth
 from tacit.statespace.covariates import seasons
-from tacit.statespace.model import Model, fit_hyperparameters, level_shifts, total_excess
+from tacit.statespace.model import Model, fit_hyperparameters, level_shifts, prior_penalty, total_excess
 from tacit.statespace.posterior_noise import Moments
 from tacit.statespace.settings import SETTINGS, Hyperparameters
 from tacit.statespace.size_prior import LongRun
@@ -95,6 +95,28 @@ def test_hyperparameters_are_fitted_to_24_places_at_most(monkeypatch: pytest.Mon
     monkeypatch.setattr("tacit.statespace.model.minimize", lambda loss, start, first_step: start)
     fit_hyperparameters(model, USUAL, prior=USUAL)
     assert len(set(chosen[0].tolist())) == 24
+
+
+def test_the_prior_is_normal_in_logarithms_but_for_chance_where_totals_are_public() -> None:
+    one_sd = np.array(astuple(SETTINGS.prior_sd))
+    for axis in range(len(one_sd)):
+        away = np.where(np.arange(len(one_sd)) == axis, 2 * one_sd, 0.0)
+        of_shares = np.log(5) if axis == len(one_sd) - 1 else 2.0
+        assert prior_penalty(away, is_shared=True) == pytest.approx(of_shares)
+        assert prior_penalty(away, is_shared=False) == pytest.approx(2.0)
+
+
+def test_where_nothing_was_observed_hyperparameters_are_those_of_the_prior() -> None:
+    known = shifted(0.0)
+    nothing = replace(known, observations=replace(known.observations, exposures=np.zeros(N_DAYS)))
+    found = fit_hyperparameters(nothing, USUAL, prior=USUAL)
+    shifts = np.array(SETTINGS.averaged_shifts)
+    for name, power in (("level_sd", 2), ("overdispersion", 1)):  # posterior means; the others are modes
+        weights = np.exp(-0.5 * np.square(shifts / getattr(SETTINGS.prior_sd, name)))
+        mean = (weights @ np.exp(power * shifts) / weights.sum()) ** (1 / power)
+        assert getattr(found, name) == pytest.approx(mean * getattr(USUAL, name), rel=1e-6)
+    kept = {"level_sd": USUAL.level_sd, "overdispersion": USUAL.overdispersion}
+    assert astuple(replace(found, **kept)) == pytest.approx(astuple(USUAL))
 
 
 def unobserved() -> SmoothedNoise:

@@ -193,18 +193,23 @@ def fit_hyperparameters(
     ranked = (columns[np.argsort(-sizes[columns], kind="stable")] for columns in of_kind)
     chosen = [some[np.linspace(0, len(some) - 1, min(len(some), most)).astype(np.int64)] for some in ranked]
     given_sum = replace(model, fitted_places=np.sort(np.concatenate(chosen)))
-    centre, sd = prior.logs(), np.array(astuple(SETTINGS.prior_sd))
+    centre, is_shared = prior.logs(), model.observations.is_shared
 
     def loss(logs: FloatArray) -> float:
         state_space = given_sum.state_space(Hyperparameters.from_logs(logs))
-        scores = np.square((logs - centre) / sd)
-        # events by timetable are far from chance: a prior with heavy tails. Rates have none: how much they vary differs
-        # from place to place, which could be taken for such events
-        of_chance = np.log1p(scores[-1]) if model.observations.is_shared else 0.5 * scores[-1]
-        penalty = 0.5 * float(scores[:-1].sum()) + float(of_chance)
-        return penalty - float(state_space.log_likelihoods(given_sum.observed).sum())
+        likelihood = float(state_space.log_likelihoods(given_sum.observed).sum())
+        return prior_penalty(logs - centre, is_shared=is_shared) - likelihood
 
     return _averaged(loss, minimize(loss, start.logs(), first_step))
+
+
+def prior_penalty(away: FloatArray, *, is_shared: bool) -> float:
+    """Return minus the log density of the prior, up to a constant, so far away from its medians (of logarithms)."""
+    scores = np.square(away / np.array(astuple(SETTINGS.prior_sd)))
+    # events by timetable are far from chance: a prior with heavy tails. Rates have none: how much they vary differs
+    # from place to place, which could be taken for such events
+    of_chance = np.log1p(scores[-1]) if is_shared else 0.5 * scores[-1]
+    return 0.5 * float(scores[:-1].sum()) + float(of_chance)
 
 
 def _averaged(loss: Callable[[FloatArray], float], best: FloatArray) -> Hyperparameters:

@@ -136,7 +136,7 @@ class TotalSettings:
     """The last so many bins are fitted: 33 years of days, 16 months of hours. It bounds the time of a fit."""
     half_life_years: float = 2.0
     """A bin so many years ago counts half in the fit: recent years say more. Without it 80 % intervals of totals of 13
-    years cover 93 instead of 84 % thirty days ahead (``experiments/forecast``); in worlds of 8 years nothing is shown."""
+    years cover 93 instead of 84 % thirty days ahead (``experiments/forecast``); worlds of 8 years show nothing."""
     burn_in_bins: int = 60
     """The first so many bins, or a quarter, do not count in the fit: the filter has yet to find the level. Halved, the
     search for the level counts as variance; doubled, short series lose bins to learn from."""
