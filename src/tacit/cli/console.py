@@ -277,6 +277,7 @@ REMEDIES: Final = {
     "spent on these events, go on with --other-ledger.",
     Remedy.HIDE_THE_SAME: "Use a plan that hides the same; --again does not help here.",
     Remedy.KEEP_SUPPRESSED: "Make it again without --suppress, or with --keep-suppressed.",
+    Remedy.KEEP_TO_DESCRIPTION: "Leave it out, or describe the source again: tacit check … --force",
     Remedy.KEEP_TO_NEW_DAYS: "Keep to the new days (--from); --again does not help here.",
     Remedy.KEEP_TO_TAKEN: "Keep to those that are taken (--from, --until). A period that is closed stays closed: for "
     "older events its operator makes a new survey that takes them.",
