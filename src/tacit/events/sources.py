@@ -15,10 +15,11 @@ from numpy.typing import NDArray
 
 from tacit._base.reading import kind_of_file
 from tacit.errors import SettingError, UnreadableFile
-from tacit.events.badrows import Reason
+from tacit.events.badrows import OF_FRAME, Reason
 from tacit.events.mapping import ReadOptions
 
 FIRST_ROW: Final = 2  # row 1 is that of the column names, be they written or not
+FIRST_ROW_OF_FRAME: Final = 0  # as pandas, polars and Arrow count; no file has a row 0
 
 
 def _none() -> NDArray[np.int64]:
@@ -128,6 +129,11 @@ def open_source(source: object, *, options: ReadOptions) -> Source:
     kind = options.format or format_of(path)
     readers: dict[str, Callable[[Path, ReadOptions], Source]] = {"parquet": ParquetSource, "xlsx": SheetSource}
     return readers.get(kind, CsvSource)(path, options)
+
+
+def rows_of(source: Source) -> str:
+    """Return what is said behind a source's row numbers: nothing of a file, how they count of a frame."""
+    return OF_FRAME if source.first_row == FIRST_ROW_OF_FRAME else ""
 
 
 def path_of(source: object) -> Path:
