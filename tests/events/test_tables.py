@@ -117,6 +117,12 @@ def test_rows_of_frames_are_numbered_from_0_as_frames_do_and_those_of_files_as_s
             ), name
 
 
+def test_what_is_no_source_is_called_what_it_is(count: Count) -> None:
+    for source, said in ((5, "an int"), ([], "a list"), (None, "None")):
+        with pytest.raises(SettingError, match=rf"Arrow capsule protocol; got {said}\. Collect"):
+            count(source)
+
+
 def test_zoned_timestamps_are_instants(count: Count) -> None:
     table = pa.table({"SDate": pa.array([0], pa.timestamp("s", "UTC")), "Town": ["Ornans"]})
     late = table.set_column(0, "SDate", pa.array(["2018-01-01T23:30:00Z"]))

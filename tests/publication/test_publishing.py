@@ -577,9 +577,19 @@ def test_a_column_of_places_is_a_list_of_names(run, given):
     assert run(trips(), places=given, seed=1).release.domain.place.cells == tuple(STATIONS)
 
 
-@pytest.mark.parametrize("given", [{"station": STATIONS}, 3, [], [FRAME]])
-def test_what_is_no_list_of_places_is_refused(run, given):
-    with pytest.raises(SettingError, match="places must be a list of names, a table"):
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"station": STATIONS}, "a dict"),
+        (3, "places=3"),
+        ([], "a list without a name"),
+        (["Pier", 2.5], "a list with a float in it"),
+        (["Pier", None], "a list with None in it"),
+        ([FRAME], "a list with a DataFrame in it"),
+    ],
+)
+def test_what_is_no_list_of_places_is_refused(run, given, said):
+    with pytest.raises(SettingError, match=rf"places must be a list of names, a table .* axis; got {said}\. Give one"):
         run(trips(), places=given)
     assert not run.folder.exists()
 

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit._base.reading import kind_of_file
+from tacit._base.validation import kind_of
 from tacit.errors import SettingError, UnreadableFile
 from tacit.events.badrows import OF_FRAME, Reason
 from tacit.events.mapping import ReadOptions
@@ -142,7 +143,7 @@ def path_of(source: object) -> Path:
         return Path(source)
     raise SettingError(
         "source must be a path, a SqlQuery or a frame with the Arrow capsule protocol; "
-        f"got a {type(source).__name__}. "
+        f"got {kind_of(source)}. "
         "Collect a lazy frame first; pass a path as str or Path."
     )
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from tacit._base.extras import require
-from tacit._base.validation import check_one_of
+from tacit._base.validation import check_one_of, kind_of
 from tacit.domain import Domain, Gazetteer, KindAxis, PlaceAxis, TimeAxis
 from tacit.domain.step import When, parse_period
 from tacit.errors import Remedy, SettingError
@@ -203,9 +203,13 @@ def _names_of(given: Any, of: str) -> list[str]:
     """Return the names of a list; what is no list of names is refused."""
     is_listed = isinstance(given, Iterable) and not isinstance(given, Mapping | bytes)
     names = [name.as_py() if hasattr(name, "as_py") else name for name in given] if is_listed else []
-    if not names or not all(isinstance(name, str | int) for name in names):
-        raise SettingError(
-            f"{of} must be a list of names, a table (a frame, a CSV file, a Gazetteer) or an axis; got a "
-            f"{type(given).__name__}. Give one of these."
-        )
-    return list(map(str, names))
+    odd = [name for name in names if not isinstance(name, str | int)]
+    if names and not odd:
+        return list(map(str, names))
+    got = f"{of}={given}" if isinstance(given, int | float) else kind_of(given)
+    if is_listed:
+        got += f" with {kind_of(odd[0])} in it" if odd else " without a name"
+    raise SettingError(
+        f"{of} must be a list of names, a table (a frame, a CSV file, a Gazetteer) or an axis; got {got}. "
+        "Give one of these."
+    )
