@@ -22,7 +22,7 @@ from tacit.collection.wire.cell_counts import (
     secret_key,
 )
 from tacit.collection.wire.reports import write_sorted
-from tacit.collection.wire.spool import ROWS_IN_MEMORY, Spool, sorting_order
+from tacit.collection.wire.spool import ROWS_IN_MEMORY, Spool, n_bins_allowed, sorting_order
 from tacit.counts.provenance import Provenance
 from tacit.errors import SettingError
 from tacit.mechanisms.local.randomizer import LocalRandomizer
@@ -60,8 +60,24 @@ class RandomizingWriter:
         self._counter = CellCounter(plan.n_private)
 
     def add(self, time_bins: NDArray[np.int64], columns: NDArray[np.integer]) -> None:
-        """Count events, given as cells of the plan's domain."""
-        self._counter.add(*self._plan.split(np.asarray(time_bins, np.int64), columns))
+        """Count events, given as cells of the plan's domain; none is counted where one lies outside it."""
+        times, places = _whole_cells("time_bins", time_bins), _whole_cells("columns", columns)
+        if times.ndim != 1 or times.shape != places.shape:
+            raise SettingError(
+                f"time_bins and columns must be lists of one length, one entry an event; got {times.size} and "
+                f"{places.size}. Give both for every event."
+            )
+        domain, public = self._plan.domain, self._plan.public
+        n_bins, of = domain.time.n_bins, "the plan's periods"
+        if n_bins is None:
+            n_bins, of = (
+                n_bins_allowed(self._plan) // self._plan.public_per_period,
+                "the last period that a tally takes",
+            )
+        _check_within(n_bins, of, "time" in public, time_bins=times)
+        of = "the plan's places" if domain.kind is None else "the plan's places and kinds"
+        _check_within(domain.n_columns, of, "place" in public, columns=places)
+        self._counter.add(*self._plan.split(times, places))
 
     def __enter__(self) -> RandomizingWriter:
         return self
@@ -73,6 +89,43 @@ class RandomizingWriter:
             counts = self._counter.counts()
             key = drawing_key(self._secret, self._plan.fingerprint, counts.digest())
             OneFile().write(self._path, self._mechanism, counts, key=key, provenance=self._provenance)
+
+
+_FIND: Final = {
+    "time_bins": "Find the periods of dates with plan.domain.time.bins_of_local.",
+    "columns": "Find places by name with plan.domain.place.match; with kinds, a column is place x n_kinds + kind.",
+}
+_ARE: Final = {"U": "texts", "f": "numbers with fractions", "b": "truth values", "M": "dates"}
+
+
+def _whole_cells(name: str, given: object) -> NDArray[np.int64]:
+    """Return cells as whole numbers; what is none is refused, and no value is named.
+
+    >>> _whole_cells("columns", ["north"])
+    Traceback (most recent call last):
+    ...
+    tacit.errors.SettingError: columns must be whole numbers, the cells of the plan's domain; got texts. \
+Find places by name with plan.domain.place.match; with kinds, a column is place x n_kinds + kind.
+    """
+    cells = np.asarray(given)
+    if cells.dtype == object:  # so pandas hands texts over, and whole numbers of a kind of its own
+        cells = np.array(cells.tolist())
+    if cells.size and cells.dtype.kind not in "iu":
+        are = _ARE.get(cells.dtype.kind, "values of another kind")
+        raise SettingError(f"{name} must be whole numbers, the cells of the plan's domain; got {are}. {_FIND[name]}")
+    return cells.astype(np.int64, copy=False)  # what does not fit comes out negative, and is refused
+
+
+def _check_within(end: int, of: str, is_public: bool, **named: NDArray[np.int64]) -> None:
+    """Refuse cells that are none of the plan's; where one stands is said of public ones alone."""
+    for name, cells in named.items():
+        is_outside = (cells < 0) | (cells >= end)
+        if is_outside.any():
+            where = f", the first at position {int(np.argmax(is_outside))}" if is_public else ""
+            raise SettingError(
+                f"{name} must lie between 0 and {end - 1}, {of}; {np.count_nonzero(is_outside)} of {len(cells)} do "
+                f"not{where}. Set aside events outside the domain first."
+            )
 
 
 def check_forgets(plan: Plan) -> None:
