@@ -1,4 +1,4 @@
-"""Cells that no plan has are refused where they are handed over, before any report is drawn."""
+"""Cells that no plan has are refused where they are handed over, and so is a file that is there, before any draw."""
 
 from __future__ import annotations
 
@@ -108,3 +108,28 @@ def test_whole_numbers_of_any_kind_are_cells(tmp_path):
         for given in (*kinds, []):
             writer.add(given, given)
     assert tally_reports([tmp_path / "a.reports"], plan).n_reports == 3 * len(kinds)
+
+
+def test_a_second_run_does_not_replace_the_reports_of_the_first(tmp_path):
+    path, plan = tmp_path / "all.reports", plan_for(DOMAIN, epsilon=1.0)
+
+    def run(seed, **settings):
+        with RandomizingWriter(path, plan, randomness=SeededRandomness(seed), **settings) as writer:
+            writer.add(GOOD, GOOD)
+        return path.read_bytes()
+
+    first = run(1)
+    with pytest.raises(SettingError, match=r"all\.reports exists already, and further reports of the same events"):
+        run(2)
+    assert path.read_bytes() == first
+    assert run(2, overwrite=True) != first
+
+
+def test_a_file_that_comes_while_events_are_counted_is_not_replaced_either(tmp_path):
+    path, plan = tmp_path / "all.reports", plan_for(DOMAIN, epsilon=1.0)
+    writer = RandomizingWriter(path, plan, randomness=SeededRandomness(1))
+    writer.add(GOOD, GOOD)
+    path.write_bytes(b"reports of another run")
+    with pytest.raises(SettingError, match="exists already and holds something else"), writer:
+        pass
+    assert path.read_bytes() == b"reports of another run"

@@ -44,17 +44,31 @@ class RandomizingWriter:
     in memory alone, and randomized when the block is left: whatever their order, one secret gives one file.
 
     What it does not promise: it keeps no ledger, and its secret is gone with the process. A run that is stopped cannot
-    be taken up, and running again draws further reports of the same events. Real events belong in a ledger first:
+    be taken up, and running again draws further reports of the same events. So a file that is there is not replaced
+    unless ``overwrite`` says so. Real events belong in a ledger first:
     :func:`tacit.collection.randomizing.randomize_events` does that, and resumes. A device that must forget each value
     at once calls :meth:`tacit.collection.wire.MessageFormat.randomize`, with its memo where the mechanism remembers.
     """
 
-    def __init__(self, path: str | Path, plan: Plan, *, randomness: Randomness, prior_epsilon: float = 0.0) -> None:
-        self._path = Path(path)
+    def __init__(
+        self,
+        path: str | Path,
+        plan: Plan,
+        *,
+        randomness: Randomness,
+        prior_epsilon: float = 0.0,
+        overwrite: bool = False,
+    ) -> None:
+        self._path, self._overwrite = Path(path), overwrite
         self._plan = plan
         self._mechanism = mechanism_of(plan)  # a plan that cannot be honoured is refused before any event is counted
         check_forgets(plan)
         check_writable(self._path)
+        if self._path.exists() and not overwrite:
+            raise SettingError(
+                f"{self._path} exists already, and further reports of the same events would give more of them away. "
+                "If these are other events, choose another name, or replace the file with overwrite=True."
+            )
         self._secret = secret_key(randomness)
         self._provenance = Provenance.of_reports(plan.fingerprint, randomness.is_simulation, prior_epsilon)
         self._counter = CellCounter(plan.n_private)
@@ -70,10 +84,8 @@ class RandomizingWriter:
         domain, public = self._plan.domain, self._plan.public
         n_bins, of = domain.time.n_bins, "the plan's periods"
         if n_bins is None:
-            n_bins, of = (
-                n_bins_allowed(self._plan) // self._plan.public_per_period,
-                "the last period that a tally takes",
-            )
+            n_bins = n_bins_allowed(self._plan) // self._plan.public_per_period
+            of = "the last period that a tally takes"
         _check_within(n_bins, of, "time" in public, time_bins=times)
         of = "the plan's places" if domain.kind is None else "the plan's places and kinds"
         _check_within(domain.n_columns, of, "place" in public, columns=places)
@@ -88,7 +100,14 @@ class RandomizingWriter:
         if kind is None:
             counts = self._counter.counts()
             key = drawing_key(self._secret, self._plan.fingerprint, counts.digest())
-            OneFile().write(self._path, self._mechanism, counts, key=key, provenance=self._provenance)
+            OneFile().write(
+                self._path,
+                self._mechanism,
+                counts,
+                key=key,
+                provenance=self._provenance,
+                overwrite=self._overwrite,
+            )
 
 
 _FIND: Final = {
