@@ -79,13 +79,19 @@ def test_an_error_without_a_remedy_is_its_problem(kind: type[TacitError]) -> Non
 
 
 def test_the_shell_names_options_and_leaves_plain_words_alone() -> None:
-    options = {"level": "--confidence", "date_format": "--date-format", "first": "--from"}
+    options = {"level": "--confidence", "date_format": "--date-format", "first": "--from", "nowhere": "PLACE"}
     said = {
         "level must be below 1; got level=2. Lower the level.": "--confidence must be below 1; got --confidence 2. "
         "Lower the level.",
         "visits.csv: nothing says it. Give date_format: day-first.": "visits.csv: nothing says it. "
         "Give --date-format: day-first.",
         "the first must be a level; my_date_format stays.": "the first must be a level; my_date_format stays.",
+        "level must be given; got level=None, first=None. Give for example level=2, or first or None.": "--confidence "
+        "must be given; got no --confidence, no --from. Give for example --confidence 2, or first or None.",
+        "nowhere must be known; got nowhere=paris.": "PLACE must be known; got paris.",
+        "a table is written as .csv; got path=a.txt.": "a table is written as .csv; got a.txt.",
+        "path must end in .csv; got path=a.txt.": "the file must end in .csv; got a.txt.",
+        "the path must end; a path=1 stays.": "the path must end; a path=1 stays.",
     }
     for problem, words in said.items():
         assert in_shell(SettingError(problem), options) == words

@@ -57,8 +57,8 @@ class Remedy(Enum):
         "Say first whether {data_set} and {other} are the same events: Ledger.declare_same({data_set!r}, {other!r}); "
         "or, if they only look alike on such days: Ledger.declare_distinct({data_set!r}, {other!r})"
     )
-    DESCRIBE_AGAIN = "Describe it again with propose_source, or name the right file."
-    DESCRIBE_SOURCE = "Propose a description with propose_source."
+    DESCRIBE_AGAIN = "Describe it again with tacit.events.propose_source, or name the right file."
+    DESCRIBE_SOURCE = "Propose a description with tacit.events.propose_source."
     EXPECT_EVENTS = "Give expected_events=400_000, say."
     FIT_AGAIN = "Else fit a new forecaster."
     GIVE_LAST_DAY = "Give the last day: TimeAxis.between(first, last)."
@@ -72,6 +72,7 @@ class Remedy(Enum):
     )
     HIDE_THE_SAME = "Use a plan that hides the same; again=True does not help here."
     KEEP_SUPPRESSED = "Make it again with Rules.parse(..., keep_suppressed=True)."
+    KEEP_TO_DESCRIPTION = "Leave it out, or describe the source again with tacit.events.propose_source."
     KEEP_TO_NEW_DAYS = "Keep to the new days; again=True does not help here."
     KEEP_TO_TAKEN = "Keep to those that are taken. A period that is closed stays closed."
     LEAVE_OUT_REVISES = "Leave out revises."

@@ -104,6 +104,9 @@ def test_a_script_names_all_and_is_asked_nothing(tacit, tmp_path):
     ran = tacit("publish", *words, *known, "--places", "stations.csv", "--zone", "UTC")
     assert ran.code == 2
     assert "--zone must be that of the source's description" in ran.err
+    ran = tacit("publish", *words, *known, "--places", "stations.csv", "--date-format", "day-first")
+    assert ran.code == 2
+    assert "--date-format must be as the description of" in ran.err
     ran = tacit("publish", *words, *known, "--places", "stations.csv")
     assert ran.code == 0, ran.err
     assert "exactly how many events there were per day" in ran.out

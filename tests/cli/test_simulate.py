@@ -21,4 +21,6 @@ def test_visits_come_with_a_table_of_libraries(tacit, tmp_path):
 def test_an_unknown_data_set_is_refused(tacit):
     ran = tacit("simulate", "nowhere")
     assert ran.code == 2
-    assert "dataset must be" in ran.err
+    assert "DATASET must be one of doubs, library; got nowhere." in ran.err
+    ran = tacit("simulate", "doubs", "--out", "events.txt")
+    assert "the file must end in .csv or .parquet; got events.txt." in ran.err

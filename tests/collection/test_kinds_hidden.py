@@ -23,7 +23,7 @@ PRIVATE = [axes for size in (1, 2, 3) for axes in combinations(AXES, size)]
 def public_part(path, plan, cell, seed=1):
     """The public bins of the report file of one event, and its length: all but the randomized report."""
     time, place, kind = cell
-    with RandomizingWriter(path, plan, randomness=SeededRandomness(seed)) as writer:
+    with RandomizingWriter(path, plan, randomness=SeededRandomness(seed), overwrite=True) as writer:
         writer.add(np.array([time]), np.array([place * 2 + kind]))
     file = ReportFile.open(path)
     return file.bins.tolist(), file.run_lengths.tolist(), path.stat().st_size

@@ -26,9 +26,9 @@ for name in MECHANISMS:
     device = tacit.mechanism_of(plan)
     one = device.randomize(np.array([1]), randomness=tacit.SecureRandomness())
     assert one.shape == (1, device.report_bytes)
-    with tacit.RandomizingWriter("a.reports", plan, randomness=tacit.SecureRandomness()) as writer:
+    with tacit.RandomizingWriter(f"{name}.reports", plan, randomness=tacit.SecureRandomness()) as writer:
         writer.add(np.zeros(30_000, np.int64), np.arange(30_000) % 3)
-    estimate = tacit.estimate_tally(tacit.tally_reports(["a.reports"], plan), plan)
+    estimate = tacit.estimate_tally(tacit.tally_reports([f"{name}.reports"], plan), plan)
     assert abs(estimate.values.sum() - 30_000) < 30_000, name
     print(name, tacit.Gazetteer.builtin("doubs").names("region")[0])
 

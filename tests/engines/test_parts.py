@@ -25,6 +25,7 @@ from tacit.errors import FormatError, SettingError, UnreadableFile
 from tacit.events import DayDigest, EventColumns, ReadOptions, open_events
 from tacit.events.counts import CountKeeper, TableWatcher
 from tacit.events.passes import Pass
+from tacit.events.sources import FIRST_ROW_OF_FRAME
 from tacit.mechanisms.registry import mechanism_of, plan_for
 
 drawing = pytest.importorskip("tacit.engines.drawing")
@@ -82,7 +83,7 @@ def test_tasks_over_parts_add_up_to_one_pass(parts, n_rows) -> None:
             shared = {"domain": DOMAIN, "plan": PLAN}
             found.append(tasks.unpacked(given_back.column(1)[0].as_py(), shared))
         start = empty(kind)
-        start.n_records = 2
+        start.n_records = FIRST_ROW_OF_FRAME
         there, here = reduce(add, found, start), made(events, empty(kind))
         assert there.digest.digests() == here.digest.digests()
         assert there.account.bad.summary() == here.account.bad.summary()
@@ -163,7 +164,7 @@ def test_results_that_tasks_merge_are_those_of_one_pass(parts, order) -> None:
             order.shuffle(results)
             results = list(merging.merge([merging._grouped(one) for one in results], shared=shared))
     there = tasks.unpacked(results[0][1], shared)
-    there = Pass(PlanCounts(PLAN), DayDigest(bytes(16), DOMAIN), n_records=2) + there
+    there = Pass(PlanCounts(PLAN), DayDigest(bytes(16), DOMAIN), n_records=FIRST_ROW_OF_FRAME) + there
     here = made(events, Pass(PlanCounts(PLAN), DayDigest(bytes(16), DOMAIN)))
     assert there.digest.digests() == here.digest.digests()
     assert there.account.bad.summary() == here.account.bad.summary()

@@ -243,10 +243,10 @@ def test_a_row_is_read_the_same_whatever_stands_beside_it() -> None:
         fates: list[object] = [None] * len(some)
         for batch in events.batches():
             for row, column in zip(batch.row.tolist(), batch.column.tolist(), strict=True):
-                fates[row - 2] = column
+                fates[row] = column
         for reason, where in events.bad_rows.first_rows.items():
             for row in where:
-                fates[row - 2] = reason
+                fates[row] = reason
         return fates
 
     together = read(rows)

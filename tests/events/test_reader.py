@@ -86,7 +86,7 @@ def test_strict_batches_hand_out_nothing_of_a_refused_source(write: Write, opene
     assert sum(len(batch) for batch in clean.batches()) == 50
     assert clean.n_rows == 50
     once = pa.table({"SDate": ["2018-01-01", None], "Town": ["Ornans", "Ornans"]}).to_reader()
-    with pytest.raises(BadRows, match="row 3"):
+    with pytest.raises(BadRows, match=r"1 row with no date \(row 1 of the frame, the first is 0\)"):
         list(opened(once, strict=True).batches())
 
 
@@ -178,6 +178,9 @@ def test_a_date_far_in_the_future_does_not_fill_the_memory(write: Write, count: 
     endless = Domain(TimeAxis("2018-01-01", "hour"), towns)
     with pytest.raises(DataError, match=r"the date in row 3 lies so far in the future"):
         count(write("SDate,Town\n2018-01-01,t1\n9990-01-01,t2\n"), domain=endless)
+    frame = pa.table({"SDate": ["2018-01-01", "9990-01-01"], "Town": ["t1", "t2"]})
+    with pytest.raises(DataError, match=r"the date in row 1 of the frame, the first is 0, lies so far in the future"):
+        count(frame, domain=endless)
 
 
 def test_misprinted_years_are_set_aside(write: Write, count: Count) -> None:

@@ -739,7 +739,7 @@ def _check_public_part(setting: Setting) -> None:
     path = setting.folder / "one.reports"
     bins = []
     for column in range(domain.n_columns):
-        with RandomizingWriter(path, plan, randomness=SeededRandomness(setting.seed)) as writer:
+        with RandomizingWriter(path, plan, randomness=SeededRandomness(setting.seed), overwrite=True) as writer:
             writer.add(np.array([1]), np.array([column]))
         bins.append(ReportFile.open(path).bins.tolist())
     assert all(found == bins[0] for found in bins), "the public bin tells the place or the kind"

@@ -40,3 +40,8 @@ def test_a_stated_logarithm_is_never_below_the_true_one(numerator, denominator):
 def test_an_epsilon_that_protects_nobody_or_is_no_number_is_refused(epsilon):
     with pytest.raises(SettingError, match="epsilon must be"):
         check_epsilon(epsilon)
+
+
+def test_a_text_that_looks_like_an_epsilon_is_called_a_text():
+    with pytest.raises(SettingError, match=r"must be a number of at least 1e-06; got epsilon='1', a text\. From"):
+        check_epsilon("1")

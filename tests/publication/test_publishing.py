@@ -117,12 +117,37 @@ def test_a_parquet_file_goes_in(run, tmp_path):
 
 def test_text_needs_a_description(run, tmp_path):
     trips().to_csv(tmp_path / "trips.csv", index=False)
-    with pytest.raises(SettingError, match="needs a description"):
+    with pytest.raises(SettingError, match="needs a description") as refused:
         run(tmp_path / "trips.csv")
+    assert "One beside it, trips.csv.source.toml, would be read" in str(refused.value)
+    assert "tacit.events.propose_source" in str(refused.value)
     described = tacit.events.propose_source(
         tmp_path / "trips.csv", columns=tacit.EventColumns("started", "station"), zone="America/Los_Angeles"
     ).description
     assert run(tmp_path / "trips.csv", description=described).answer("2026-01").value > 300
+
+
+def test_the_description_beside_a_file_is_read_and_may_not_be_contradicted(run, tmp_path):
+    trips().to_csv(tmp_path / "trips.csv", index=False)
+    tacit.events.propose_source(
+        tmp_path / "trips.csv", columns=tacit.EventColumns("started", "station"), zone="America/Los_Angeles"
+    ).description.write(tmp_path / "trips.csv.source.toml")
+    for name, given in {"time": "rider", "place": "rider", "date_format": "day-first", "zone": "UTC"}.items():
+        with pytest.raises(
+            SettingError, match=rf"^{name} must be as the description of .*trips.csv says, .* got {name}={given}"
+        ):
+            run(str(tmp_path / "trips.csv"), **{name: given})
+    assert not run.folder.exists()
+    made = run(str(tmp_path / "trips.csv"), time=None, place=None, zone=None, user="rider")
+    assert made.release.domain.time.zone == "America/Los_Angeles"
+    assert made.answer("2026-01").value == pytest.approx(31 * 12, abs=60)
+    assert Agreement.read(run.folder).source.user == "rider"  # a column that is not described may be named
+
+
+def test_a_file_that_is_not_there_is_told_before_all_else(run, tmp_path):
+    for name in ("nowhere.csv", "nowhere.parquet"):
+        with pytest.raises(DataError, match=f"{name} does not exist"):
+            run(tmp_path / name, time=None, zone=None, trust=None)
 
 
 def test_events_without_places_are_counted_in_all(run):
@@ -567,9 +592,19 @@ def test_a_column_of_places_is_a_list_of_names(run, given):
     assert run(trips(), places=given, seed=1).release.domain.place.cells == tuple(STATIONS)
 
 
-@pytest.mark.parametrize("given", [{"station": STATIONS}, 3, [], [FRAME]])
-def test_what_is_no_list_of_places_is_refused(run, given):
-    with pytest.raises(SettingError, match="places must be a list of names, a table"):
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"station": STATIONS}, "a dict"),
+        (3, "places=3"),
+        ([], "a list without a name"),
+        (["Pier", 2.5], "a list with a float in it"),
+        (["Pier", None], "a list with None in it"),
+        ([FRAME], "a list with a DataFrame in it"),
+    ],
+)
+def test_what_is_no_list_of_places_is_refused(run, given, said):
+    with pytest.raises(SettingError, match=rf"places must be a list of names, a table .* axis; got {said}\. Give one"):
         run(trips(), places=given)
     assert not run.folder.exists()
 

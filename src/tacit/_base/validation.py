@@ -9,6 +9,27 @@ from typing import Final
 from tacit.errors import SettingError
 
 
+def kind_of(value: object) -> str:
+    """Return what kind of thing a value is, for messages.
+
+    >>> kind_of(5), kind_of("1"), kind_of(None)
+    ('an int', 'a text', 'None')
+    """
+    if value is None:
+        return "None"
+    name = "text" if isinstance(value, str) else type(value).__name__
+    return f"{'an' if name[0] in 'aeiouAEIOU' else 'a'} {name}"
+
+
+def shown(value: object) -> str:
+    """Return a value for messages; a text that may look like a number is called one.
+
+    >>> shown(0.5), shown("1")
+    ('0.5', "'1', a text")
+    """
+    return f"{value!r}, {kind_of(value)}" if isinstance(value, str) else str(value)
+
+
 def check_positive(**settings: float) -> None:
     """Refuse anything but finite numbers above zero.
 
@@ -19,14 +40,14 @@ def check_positive(**settings: float) -> None:
     """
     for name, value in settings.items():
         if not (_is_number(value) and value > 0 and math.isfinite(value)):
-            raise SettingError(f"{name} must be a finite number above 0; got {name}={value}.")
+            raise SettingError(f"{name} must be a finite number above 0; got {name}={shown(value)}.")
 
 
 def check_at_least(least: int, **settings: int) -> None:
     """Refuse anything but whole numbers of at least ``least``."""
     for name, value in settings.items():
         if not (_is_whole(value) and value >= least):
-            raise SettingError(f"{name} must be a whole number of at least {least}; got {name}={value}.")
+            raise SettingError(f"{name} must be a whole number of at least {least}; got {name}={shown(value)}.")
 
 
 def check_share(*, open_ends: bool = True, **settings: float) -> None:
@@ -35,7 +56,7 @@ def check_share(*, open_ends: bool = True, **settings: float) -> None:
         inside = _is_number(value) and ((0 < value < 1) if open_ends else (0 <= value <= 1))
         if not inside:
             rule = "strictly between 0 and 1" if open_ends else "between 0 and 1"
-            raise SettingError(f"{name} must be {rule}; got {name}={value}.")
+            raise SettingError(f"{name} must be {rule}; got {name}={shown(value)}.")
 
 
 def confidence_of(level: float) -> float:
@@ -49,7 +70,7 @@ def confidence_of(level: float) -> float:
     if not (_is_number(level) and 0 < level < 1):
         raise SettingError(
             f"level must be a share between 0 and 1, or a percentage from {_LEAST_PERCENT} to below 100; "
-            f"got level={level}. Give 0.95 or 95, say."
+            f"got level={shown(level)}. Give 0.95 or 95, say."
         )
     return level
 

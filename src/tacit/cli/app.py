@@ -126,15 +126,22 @@ def _stop(number: int, frame: object) -> None:
 
 
 def called_options() -> dict[str, str]:
-    """Return the options of the command that was called, by the names of their parameters in Python."""
+    """Return the options and arguments of the command that was called, by their names in Python."""
     command = None
     for word in sys.argv[1:3]:
         if command is None and word in COMMANDS:
             command = load_command(word)
         elif command is not None:
             command = getattr(command, "commands", {}).get(word, command)
-    long = {one.name: [name for name in one.opts if name.startswith("--")] for one in getattr(command, "params", ())}
-    return {name: names[0] for name, names in long.items() if name is not None and names}
+    named = {one.name: _written(one) for one in getattr(command, "params", ())}
+    return {name: words for name, words in named.items() if name is not None and words is not None}
+
+
+def _written(parameter: Any) -> str | None:
+    """Return how the help writes a parameter: an option by its long name, an argument by what stands for it."""
+    if parameter.param_type_name == "argument":
+        return str(parameter.metavar or parameter.name.upper()).strip("[].")
+    return next((name for name in parameter.opts if name.startswith("--")), None)
 
 
 def run() -> None:

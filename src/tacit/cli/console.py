@@ -13,6 +13,7 @@ import time
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from shlex import quote
 from types import MappingProxyType
@@ -299,6 +300,7 @@ REMEDIES: Final = {
     "spent on these events, go on with --other-ledger.",
     Remedy.HIDE_THE_SAME: "Use a plan that hides the same; --again does not help here.",
     Remedy.KEEP_SUPPRESSED: "Make it again without --suppress, or with --keep-suppressed.",
+    Remedy.KEEP_TO_DESCRIPTION: "Leave it out, or describe the source again: tacit check … --force",
     Remedy.KEEP_TO_NEW_DAYS: "Keep to the new days (--from); --again does not help here.",
     Remedy.KEEP_TO_TAKEN: "Keep to those that are taken (--from, --until). A period that is closed stays closed: for "
     "older events its operator makes a new survey that takes them.",
@@ -333,15 +335,19 @@ REMEDIES: Final = {
 def in_shell(problem: TacitError, options: Mapping[str, str] = MappingProxyType({})) -> str:
     """Return the message of an error in the words of the shell.
 
-    ``options`` are those of the command that was called, by the names that Python has for them. A message that begins
-    with a setting, as ours do (``<setting> must be <rule>; got <setting>=<value>``), then begins with its option. What
-    stands in a file keeps the name that it has there.
+    ``options`` are those of the command that was called, and its arguments, by the names that Python has for them. A
+    message that begins with a setting, as ours do (``<setting> must be <rule>; got <setting>=<value>``), then begins
+    with its option. An argument has no option to write, so what was given is told alone; so is a ``path``, which no
+    option is called. What was not given is told so. What stands in a file keeps the name that it has there.
 
     >>> in_shell(SettingError("most_per_cell must be 1; got most_per_cell=0."), {"most_per_cell": "--most-per-cell"})
     '--most-per-cell must be 1; got --most-per-cell 0.'
     >>> swapped = SettingError("last must not be before first; got first=2018, last=2017.")
     >>> in_shell(swapped, {"first": "--from", "last": "--to"})
     '--to must not be before --from; got --from 2018, --to 2017.'
+    >>> named = {"dataset": "DATASET", "country": "--country"}
+    >>> in_shell(SettingError("dataset must be doubs; got dataset=paris, country=None, path=a.txt."), named)
+    'DATASET must be doubs; got paris, no --country, a.txt.'
     """
     words = problem.said(
         lambda remedy, names: REMEDIES[remedy].format(**{name: quote(value) for name, value in names.items()})
@@ -349,9 +355,19 @@ def in_shell(problem: TacitError, options: Mapping[str, str] = MappingProxyType(
     if isinstance(problem, FileSetting):
         return words
     named = {f"n_{name.removeprefix('expected_')}": option for name, option in options.items()} | dict(options)
-    for name in named:
+    for name, option in ({"path": "the file"} | named).items():
         # a word with an underscore is of Python wherever it stands; others may be plain English
-        plain = rf"^{name}(?= must )|(?<= before ){name}(?=; got )|(?<=[;,] got ){name}=|(?<=, ){name}="
+        given = "|".join(rf"(?<={before} ){name}=" for before in ("[;,] got", ",", "for example"))
+        plain = rf"^{name}(?= must )|(?<= before ){name}(?=; got )|{given}"
         where = rf"(?<![\w-]){name}(?![\w-])=?" if "_" in name else plain
-        words = re.sub(where, lambda found: named[found[0].rstrip("=")] + " " * found[0].count("="), words)
+        words = re.sub(rf"(?:{where})(None\b)?", partial(_put, option), words)
     return words
+
+
+def _put(option: str, found: re.Match[str]) -> str:
+    """Return what stands in the shell for a setting that was found in a message, with or without its value."""
+    if found[1]:
+        return f"no {option}"
+    if "=" in found[0]:
+        return f"{option} " if option.startswith("--") else ""
+    return option

@@ -16,13 +16,12 @@ from tacit.cli import console
 from tacit.cli.check import confirm_description, describe
 from tacit.cli.domains import NO_PLACES, places_of, zone_of
 from tacit.cli.options import DomainOptions, UnitOptions, UserSourceOptions
-from tacit.cli.sources import Settings, check_command, columns_of, description_of, named_source, options_of
+from tacit.cli.sources import Settings, agreeing, check_command, columns_of, description_of, named_source, options_of
 from tacit.domain import Domain, PlaceAxis
 from tacit.domain.zone import zone_info
 from tacit.errors import SettingError, TacitError
 from tacit.events import SourceDescription, Span, names_in, propose_columns, scan_span
 from tacit.events.proposal import check_looks
-from tacit.events.source_description import ROLES
 from tacit.events.sources import format_of
 from tacit.mechanisms.planner import CURATOR, NOBODY
 from tacit.privacy.epsilon import check_epsilon
@@ -152,8 +151,7 @@ class Beginning:
         if known is None and self._source.time is None and self._is_asking:
             self._ask_columns()
         if known is not None:
-            named = columns_of(self._source, known)
-            known = replace(known, **{role: getattr(named, role) for role in ROLES})
+            known = agreeing(self._source, known)
         if zone is None and self._is_asking and (known is None or known.zone is None):
             zone = ask("Which time zone do the events' clocks show? Such as Europe/Paris", read_zone)
         zone = zone_of(zone, known)

@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from tacit.cli import console
 from tacit.cli.domains import NO_PLACES
@@ -27,13 +27,11 @@ from tacit.events import (
     propose_source,
     scan_span,
 )
-from tacit.events.source_description import ENDING, ROLES
+from tacit.events.source_description import ROLES, WRITTEN, path_beside
 from tacit.events.sources import first_bytes
 
 if TYPE_CHECKING:
     from tacit.engines.spark import SparkEngine
-
-_WRITTEN: Final = ("date_format", "separator", "encoding", "decimal", "sheet")
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +93,7 @@ def settings_of(source: SourceOptions, *, with_user: bool = False, engine: Spark
         if source.time is None:
             raise NotDescribed(f"the column of dates must be named. Add: --time COLUMN, or: {check_command(source)}")
         return Settings(named, columns_of(source), options_of(source))
-    _refuse_contradictions(source, description)
+    description = agreeing(source, description)
     columns = columns_of(source, description if with_user else replace(description, user=None))
     return Settings(named, columns, description.options(options_of(source)))
 
@@ -138,7 +136,7 @@ def description_path(source: SourceOptions) -> Path | None:
     """Return the path of a source's description: as named, else beside the file; None for a database."""
     if source.source is not None:
         return source.source
-    return None if "://" in source.file else Path(source.file.rstrip("/") + ENDING)
+    return None if "://" in source.file else path_beside(source.file)
 
 
 def description_of(source: SourceOptions) -> SourceDescription | None:
@@ -207,17 +205,9 @@ def _named_for_an_engine(source: SourceOptions) -> str:
     return source.file
 
 
-def _refuse_contradictions(source: SourceOptions, description: SourceDescription) -> None:
-    names = None if description.names is None or description.header_lines else ",".join(description.names)
-    said = {name: getattr(description, name) for name in (*ROLES, *_WRITTEN)} | {"names": names}
-    for name, value in said.items():
-        given = getattr(source, name, None)
-        if given is not None and given != value and (value is not None or name not in ROLES):
-            raise SettingError(
-                f"--{name.replace('_', '-')} must be as the description of {source.shown} says, "
-                f"{value or 'not given'}; got {given}. Leave it out, or describe the source again: "
-                "tacit check … --force"
-            )
+def agreeing(source: SourceOptions, description: SourceDescription) -> SourceDescription:
+    """Return a description with the columns that the options name besides; options that contradict it are refused."""
+    return description.agreeing({name: getattr(source, name, None) for name in (*ROLES, *WRITTEN)}, source.shown)
 
 
 def check_command(source: SourceOptions, domain: Domain | None = None, given: DomainOptions | None = None) -> str:
@@ -230,7 +220,7 @@ def check_command(source: SourceOptions, domain: Domain | None = None, given: Do
     if has_places and not (source.location or source.latitude):
         words += ["--place", source.place or "COLUMN"]
     known = {field.name for field in fields(source)} - {"file", "query", "source", "time", "place", "where", "strict"}
-    for name in sorted(known & {*ROLES, *_WRITTEN, "names", "polygons"}):
+    for name in sorted(known & {*ROLES, *WRITTEN, "polygons"}):
         if getattr(source, name) is not None:
             words += [f"--{name.replace('_', '-')}", str(getattr(source, name))]
     places, zone = (None, None) if given is None else (given.places, given.zone)

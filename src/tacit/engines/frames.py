@@ -44,7 +44,7 @@ _OF_SEVERAL_BYTES: Final = ("utf-16", "utf-32")  # encodings in which a line end
 class FrameSource:
     """A frame of Spark: Parquet files, a table, or the result of a query.
 
-    Rows are numbered in the order in which Spark would collect them, from 2 on as everywhere: for one Parquet file that
+    Rows are numbered in the order in which Spark would collect them, from 2 on as in files: for one Parquet file that
     is the file's own.
     """
 

@@ -1,8 +1,9 @@
 """Rows that cannot be counted: how many, why, and where the first ones stand. Never what they hold.
 
 Row numbers are those a spreadsheet shows: the line of column names is row 1, the first event row 2, blank
-lines count, and where fields may span lines a row with such a field is one row. Frames, Parquet files and query results
-have no line of column names but are numbered alike, so that one table has one numbering in every format.
+lines count, and where fields may span lines a row with such a field is one row. Parquet files and query results have no
+line of column names but are numbered alike, so that one table has one numbering in every format. A frame's rows are
+numbered from 0, as frames do, and messages say so.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import csv
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from pathlib import Path
 from types import MappingProxyType
@@ -23,6 +24,10 @@ from numpy.typing import NDArray
 from tacit.errors import BadRows, Remedy, SettingError
 
 FIRST_ROWS_KEPT: Final = 20  # a choice: enough to find what is wrong, whatever the number of bad rows
+
+
+OF_FRAME: Final = " of the frame, the first is 0"
+"""What is said behind the row numbers of a frame."""
 
 
 class Reason(Enum):
@@ -64,6 +69,8 @@ REASONS: Final = tuple(Reason)
 class BadRowSummary:
     """The number of rows set aside for each reason, and the row numbers of the first twenty of each.
 
+    ``rows_of`` is said behind row numbers that are not those of a file: :data:`OF_FRAME`.
+
     >>> summary = BadRowSummary({Reason.NO_DATE: 2}, {Reason.NO_DATE: (4, 9)})
     >>> summary.n_rows
     2
@@ -73,6 +80,7 @@ class BadRowSummary:
 
     counts: Mapping[Reason, int] = field(default_factory=lambda: MappingProxyType({}))
     first_rows: Mapping[Reason, tuple[int, ...]] = field(default_factory=lambda: MappingProxyType({}))
+    rows_of: str = ""
 
     @property
     def n_rows(self) -> int:
@@ -85,7 +93,7 @@ class BadRowSummary:
     def without(self, reason: Reason) -> BadRowSummary:
         """Return the same without the rows of one reason."""
         counts = {one: n_rows for one, n_rows in self.counts.items() if one != reason}
-        return BadRowSummary(counts, {one: self.first_rows[one] for one in counts})
+        return replace(self, counts=counts, first_rows={one: self.first_rows[one] for one in counts})
 
     def lines(self) -> list[str]:
         """Return one line for each reason, in a fixed order."""
@@ -98,7 +106,7 @@ class BadRowSummary:
         count, rows = self.counts[reason], self.first_rows[reason]
         noun = "row" if count == 1 else "rows"
         places = ", ".join(str(row) for row in rows) + (", …" if count > len(rows) else "")
-        return f"{count} {noun} with {reason.value} ({noun} {places})"
+        return f"{count} {noun} with {reason.value} ({noun} {places}{self.rows_of})"
 
 
 class BadRowLog:

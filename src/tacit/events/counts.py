@@ -37,7 +37,8 @@ class TableNotes:
     """The number of rows that repeat the date and place of an earlier row, and of periods without a row.
 
     ``n_compared`` rows were compared; the row numbers are those of the first repetitions, the periods the first empty
-    ones of the ``n_periods`` on the time axis. ``compared_by`` says what a repeated row has in common with another.
+    ones of the ``n_periods`` on the time axis. ``compared_by`` says what a repeated row has in common with another,
+    ``rows_of`` stands behind row numbers as in :class:`BadRowSummary`.
 
     >>> print(TableNotes(400, 1, (17,), 365, 2, ("2018-03-04", "2018-03-05")))
     1 row repeats the date and place of an earlier one, and was added to it (row 17)
@@ -51,6 +52,7 @@ class TableNotes:
     n_empty: int
     empty_periods: tuple[str, ...]
     compared_by: str = "date and place"
+    rows_of: str = ""
 
     def lines(self) -> list[str]:
         """Return one line for each oddity, none if there is none."""
@@ -61,7 +63,7 @@ class TableNotes:
             was = "was" if self.n_repeated == 1 else "were"
             lines.append(
                 f"{self.n_repeated} {what} the {self.compared_by} of an earlier one, and {was} added to it "
-                f"({noun} {rows})"
+                f"({noun} {rows}{self.rows_of})"
             )
         if self.n_compared == _MAX_ROWS:
             lines.append(f"only the first {_MAX_ROWS:,} rows were searched for repetitions")
@@ -84,7 +86,8 @@ class TableWatcher:
     Watchers of consecutive parts add up in their order: of a table too long to be searched the first rows are.
     """
 
-    def __init__(self, *, with_kinds: bool = False) -> None:
+    def __init__(self, *, with_kinds: bool = False, rows_of: str = "") -> None:
+        self._rows_of = rows_of
         self._compared_by = "date, place and kind" if with_kinds else "date and place"
         self._keys: list[NDArray[np.uint64]] = []
         self._rows: list[NDArray[np.int64]] = []
@@ -136,6 +139,7 @@ class TableWatcher:
             n_empty=len(empty),
             empty_periods=tuple(axis.label(int(bin)) for bin in empty[:FIRST_ROWS_KEPT]),
             compared_by=self._compared_by,
+            rows_of=self._rows_of,
         )
 
     def _repeated(self) -> NDArray[np.int64]:
@@ -185,8 +189,9 @@ class CountKeeper:
     Keepers of parts of a source add up: ``+`` is associative and commutative, and a new keeper is its zero.
     """
 
-    def __init__(self, domain: Domain, source: str, watcher: TableWatcher | None = None) -> None:
+    def __init__(self, domain: Domain, source: str, watcher: TableWatcher | None = None, *, rows_of: str = "") -> None:
         self._domain = domain
+        self._rows_of = rows_of
         self._watcher = watcher
         self._source = source
         self._n_columns = domain.n_columns
@@ -281,7 +286,10 @@ class CountKeeper:
     def _make_room(self, batch: EventBatch) -> None:
         n_bins = int(batch.time_bin.max()) + 1
         if n_bins * self._n_columns > _MAX_CELLS:
-            row = f"row {int(batch.row[np.argmax(batch.time_bin)])}" if self.names_rows else "one of its rows"
+            row = "one of its rows"
+            if self.names_rows:
+                of = f"{self._rows_of}," if self._rows_of else ""
+                row = f"row {int(batch.row[np.argmax(batch.time_bin)])}{of}"
             raise DataError(
                 f"{self._source}: the date in {row} lies so far in the future that its cells cannot be held. "
                 "Correct it, or give the time axis an end: later dates are then set aside."

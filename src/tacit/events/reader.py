@@ -21,7 +21,7 @@ from tacit.events.interpret import EventBatch, Interpreted, Interpreter
 from tacit.events.mapping import EventColumns, ReadOptions, find_column, fold_column, looks_like_data, wanted_columns
 from tacit.events.passes import Added, Engine, Pass, Progress, Reading, RowAccount, TableReader
 from tacit.events.places import PointLocator, Polygons
-from tacit.events.sources import Source, SqlQuery, open_source
+from tacit.events.sources import Source, SqlQuery, open_source, rows_of
 
 
 def open_events(
@@ -174,7 +174,7 @@ class Events:
     @property
     def bad_rows(self) -> BadRowSummary:
         """The rows set aside so far."""
-        return self._account.bad.summary()
+        return replace(self._account.bad.summary(), rows_of=rows_of(self._source))
 
     def selection(self, only: slice | None = None) -> dict[str, str]:
         """Return digests of the public settings that decide which rows :meth:`batches` gives, for a ledger."""
@@ -265,11 +265,12 @@ class Events:
         """
         if bound is not None:
             self._check_users()
-            keeper = CountKeeper(self.domain, self.name)
+            keeper = CountKeeper(self.domain, self.name, rows_of=rows_of(self._source))
             return self._count_bounded(BoundedCount(bound, keeper, contributed, first_bin), keeper, digest, progress)
         is_table = self.columns.count is not None and self.columns.user is None
-        watcher = TableWatcher(with_kinds=self.domain.kind is not None) if is_table else None
-        keeper = CountKeeper(self.domain, self.name, watcher)
+        of = rows_of(self._source)
+        watcher = TableWatcher(with_kinds=self.domain.kind is not None, rows_of=of) if is_table else None
+        keeper = CountKeeper(self.domain, self.name, watcher, rows_of=of)
         return self._finished(self.total(keeper, progress=progress, digest=digest))
 
     def _count_bounded(

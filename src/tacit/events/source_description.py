@@ -31,6 +31,7 @@ _MAX_BYTES: Final = 1 << 20
 ROLES: Final = ("time", "place", "kind", "count", "user", "location", "latitude", "longitude")
 _TEXT: Final = ("encoding", "separator", "quote", "fields_span_lines", "header_lines", "names")
 _VALUES: Final = ("date_format", "decimal", "zone", "sheet")
+WRITTEN: Final = ("date_format", "separator", "encoding", "decimal", "sheet", "names")
 _FORMAT_WORDS: Final = {
     "csv": "a CSV file",
     "csv.gz": "a CSV file compressed with gzip",
@@ -120,6 +121,23 @@ class SourceDescription:
         """Return the options for reading the source; what is not about its text is taken from ``others``."""
         own = {name: getattr(self, name) for name in (*_VALUES, *(_TEXT if self.is_csv else ()))}
         return replace(others or ReadOptions(), format=self.format, **own)
+
+    def agreeing(self, given: Mapping[str, str | None], shown: str) -> SourceDescription:
+        """Return the description with the columns and the zone that are ``given`` besides; what contradicts is refused.
+
+        ``shown`` is the source's name in messages. ``names`` are given in one text, with commas.
+        """
+        names = None if self.names is None or self.header_lines else ",".join(self.names)
+        said = {name: getattr(self, name) for name in (*ROLES, "zone", *WRITTEN)} | {"names": names}
+        for name, value in said.items():
+            own = given.get(name)
+            if own is not None and own != value and (value is not None or name in WRITTEN):
+                raise SettingError(
+                    f"{name} must be as the description of {shown} says, {value or 'not given'}; got {name}={own}.",
+                    remedy=Remedy.KEEP_TO_DESCRIPTION,
+                )
+        more: dict[str, Any] = {name: given.get(name) or getattr(self, name) for name in (*ROLES, "zone")}
+        return replace(self, **more)
 
     def sentences(self) -> list[str]:
         """Return the description in plain words."""
@@ -232,6 +250,21 @@ class SourceDescription:
                 another_kind(path, kind) or f"{path} is not {kind}, or it is damaged.", remedy=describe
             )
         raise refused  # outside the block: its context would hold what the file holds
+
+
+def path_beside(source: str | Path) -> Path:
+    """Return the path at which the description of a file lies.
+
+    >>> path_beside("events.csv").name
+    'events.csv.source.toml'
+    """
+    return Path(str(source).rstrip("/") + ENDING)
+
+
+def description_beside(source: str | Path) -> SourceDescription | None:
+    """Return the description that lies beside a file; None if there is none."""
+    path = path_beside(source)
+    return SourceDescription.read(path) if path.is_file() else None
 
 
 _DATES: Final = {

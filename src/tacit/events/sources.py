@@ -14,11 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit._base.reading import kind_of_file
+from tacit._base.validation import kind_of
 from tacit.errors import SettingError, UnreadableFile
-from tacit.events.badrows import Reason
+from tacit.events.badrows import OF_FRAME, Reason
 from tacit.events.mapping import ReadOptions
 
 FIRST_ROW: Final = 2  # row 1 is that of the column names, be they written or not
+FIRST_ROW_OF_FRAME: Final = 0  # as pandas, polars and Arrow count; no file has a row 0
 
 
 def _none() -> NDArray[np.int64]:
@@ -130,13 +132,18 @@ def open_source(source: object, *, options: ReadOptions) -> Source:
     return readers.get(kind, CsvSource)(path, options)
 
 
+def rows_of(source: Source) -> str:
+    """Return what is said behind a source's row numbers: nothing of a file, how they count of a frame."""
+    return OF_FRAME if source.first_row == FIRST_ROW_OF_FRAME else ""
+
+
 def path_of(source: object) -> Path:
     """Return the path that a source is, or a refusal of what is no source."""
     if isinstance(source, (str, Path)):
         return Path(source)
     raise SettingError(
         "source must be a path, a SqlQuery or a frame with the Arrow capsule protocol; "
-        f"got a {type(source).__name__}. "
+        f"got {kind_of(source)}. "
         "Collect a lazy frame first; pass a path as str or Path."
     )
 

@@ -22,7 +22,7 @@ from tacit._base.reading import LARGEST_EXPANDED
 from tacit.errors import DataError, SettingError, UnreadableFile
 from tacit.events.columns import LONGEST_TEXT, bounded, is_text, longest_text, readable
 from tacit.events.mapping import ReadOptions
-from tacit.events.sources import FIRST_ROW, RawTable, SqlQuery, first_bytes
+from tacit.events.sources import FIRST_ROW, FIRST_ROW_OF_FRAME, RawTable, SqlQuery, first_bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +118,7 @@ class ParquetSource:
 class ArrowSource:
     """Any object that hands out an Arrow stream: pandas, polars, pyarrow, DuckDB."""
 
-    first_row = FIRST_ROW
+    first_row = FIRST_ROW_OF_FRAME
     has_public_names = True
 
     def __init__(self, frame: Any, options: ReadOptions) -> None:

@@ -22,7 +22,7 @@ from functools import lru_cache
 from typing import Final
 
 from tacit._base.rounding import DIGITS, float_above, float_below
-from tacit._base.validation import check_positive, check_share
+from tacit._base.validation import check_positive, check_share, shown
 from tacit.errors import SettingError
 from tacit.randomness.bernoulli import COIN
 
@@ -40,7 +40,7 @@ def check_epsilon(epsilon: float) -> None:
     """
     if not (isinstance(epsilon, (int, float)) and not isinstance(epsilon, bool) and epsilon >= SMALLEST_EPSILON):
         raise SettingError(
-            f"epsilon must be a number of at least {SMALLEST_EPSILON:g}; got epsilon={epsilon}. "
+            f"epsilon must be a number of at least {SMALLEST_EPSILON:g}; got epsilon={shown(epsilon)}. "
             "From 0.5 (strong protection, large error) to 4 (weak protection, small error) is usual."
         )
     if not epsilon <= LARGEST_EPSILON:

@@ -11,17 +11,19 @@ from pathlib import Path
 from typing import Any, Final
 
 from tacit._base.extras import require
-from tacit._base.validation import check_one_of
+from tacit._base.validation import check_one_of, kind_of
 from tacit.domain import Domain, Gazetteer, KindAxis, PlaceAxis, TimeAxis
 from tacit.domain.step import When, parse_period
 from tacit.errors import Remedy, SettingError
 from tacit.events import SourceDescription
-from tacit.events.sources import SqlQuery
+from tacit.events.source_description import description_beside, path_beside
+from tacit.events.sources import SqlQuery, first_bytes, format_of
 from tacit.mechanisms.planner import CURATOR, NOBODY, Question, Target, Wanted, least_epsilon
 from tacit.plan import Plan
 from tacit.privacy.unit import Unit
 
 FRAME: Final = "frame"
+PARQUET: Final = "parquet"
 _INDEX: Final = "__index_level_"  # how a column begins that pandas makes of the numbers of rows
 
 
@@ -126,18 +128,25 @@ def described_as(
     description: SourceDescription | None,
     zone: str | None,
 ) -> SourceDescription:
-    """How the events are written: as described, or as the arguments say of a frame, a Parquet file or a query."""
-    if description is not None:
-        return description
-    if named["time"] is None:
-        raise SettingError("time must be the name of the column with the date or time of an event. Name it.")
+    """How the events are written: as described, or as the arguments say of a frame, a Parquet file or a query.
+
+    A description that lies beside a file is read where none is given; arguments that contradict one are refused.
+    """
     path = Path(events) if isinstance(events, str | Path) else None
-    if path is not None and path.suffix != ".parquet":
+    if path is not None:
+        first_bytes(path)  # a file that is not there is refused before anything is asked about it
+        description = description or description_beside(path)
+    if description is not None:
+        return description.agreeing({**named, "date_format": date_format, "zone": zone}, str(path or "the events"))
+    if path is not None and format_of(path) != PARQUET:
         raise SettingError(
-            f"{path}: text needs a description of how it is written, which somebody who knows the source confirmed.",
+            f"{path}: text needs a description of how it is written, which somebody who knows the source confirmed. "
+            f"One beside it, {path_beside(path).name}, would be read; there is none.",
             remedy=Remedy.DESCRIBE_SOURCE,
         )
-    format = "sql" if isinstance(events, SqlQuery) else "parquet" if path is not None else FRAME
+    if named["time"] is None:
+        raise SettingError("time must be the name of the column with the date or time of an event. Name it.")
+    format = "sql" if isinstance(events, SqlQuery) else PARQUET if path is not None else FRAME
     roles: dict[str, Any] = {role: name for role, name in named.items() if name is not None}
     return SourceDescription(format, **roles, date_format=date_format, zone=zone)
 
@@ -194,9 +203,13 @@ def _names_of(given: Any, of: str) -> list[str]:
     """Return the names of a list; what is no list of names is refused."""
     is_listed = isinstance(given, Iterable) and not isinstance(given, Mapping | bytes)
     names = [name.as_py() if hasattr(name, "as_py") else name for name in given] if is_listed else []
-    if not names or not all(isinstance(name, str | int) for name in names):
-        raise SettingError(
-            f"{of} must be a list of names, a table (a frame, a CSV file, a Gazetteer) or an axis; got a "
-            f"{type(given).__name__}. Give one of these."
-        )
-    return list(map(str, names))
+    odd = [name for name in names if not isinstance(name, str | int)]
+    if names and not odd:
+        return list(map(str, names))
+    got = f"{of}={given}" if isinstance(given, int | float) else kind_of(given)
+    if is_listed:
+        got += f" with {kind_of(odd[0])} in it" if odd else " without a name"
+    raise SettingError(
+        f"{of} must be a list of names, a table (a frame, a CSV file, a Gazetteer) or an axis; got {got}. "
+        "Give one of these."
+    )

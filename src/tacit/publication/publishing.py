@@ -75,8 +75,10 @@ def publish(
 
     ``events`` are a frame (pandas, polars, Arrow), a file (CSV, Parquet) or a :class:`~tacit.events.SqlQuery`; ``time``
     and ``place`` name their columns, and ``data_set`` names them for ever: by it the ledger knows what was spent on
-    them. ``places`` are a list or a table of what everybody may know; without a column of places events are counted in
-    all. The ``first`` and the ``last`` day become public, too, and so does the time ``zone``.
+    them. Text needs a ``description`` of how it is written; without one, the first call reads the one beside the file
+    (``trips.csv.source.toml``), and what that says need not be named. ``places`` are a list or a table of what
+    everybody may know; without a column of places events are counted in all. The ``first`` and the ``last`` day become
+    public, too, and so does the time ``zone``.
 
     With ``trust="curator"`` whoever runs this is trusted to count exactly, and noise is added; with ``trust="nobody"``
     every event is randomized before it is counted. ``epsilon`` limits what that gives away; or it follows from

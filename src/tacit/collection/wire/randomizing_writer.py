@@ -22,7 +22,7 @@ from tacit.collection.wire.cell_counts import (
     secret_key,
 )
 from tacit.collection.wire.reports import write_sorted
-from tacit.collection.wire.spool import ROWS_IN_MEMORY, Spool, sorting_order
+from tacit.collection.wire.spool import ROWS_IN_MEMORY, Spool, n_bins_allowed, sorting_order
 from tacit.counts.provenance import Provenance
 from tacit.errors import SettingError
 from tacit.mechanisms.local.randomizer import LocalRandomizer
@@ -44,24 +44,52 @@ class RandomizingWriter:
     in memory alone, and randomized when the block is left: whatever their order, one secret gives one file.
 
     What it does not promise: it keeps no ledger, and its secret is gone with the process. A run that is stopped cannot
-    be taken up, and running again draws further reports of the same events. Real events belong in a ledger first:
+    be taken up, and running again draws further reports of the same events. So a file that is there is not replaced
+    unless ``overwrite`` says so. Real events belong in a ledger first:
     :func:`tacit.collection.randomizing.randomize_events` does that, and resumes. A device that must forget each value
     at once calls :meth:`tacit.collection.wire.MessageFormat.randomize`, with its memo where the mechanism remembers.
     """
 
-    def __init__(self, path: str | Path, plan: Plan, *, randomness: Randomness, prior_epsilon: float = 0.0) -> None:
-        self._path = Path(path)
+    def __init__(
+        self,
+        path: str | Path,
+        plan: Plan,
+        *,
+        randomness: Randomness,
+        prior_epsilon: float = 0.0,
+        overwrite: bool = False,
+    ) -> None:
+        self._path, self._overwrite = Path(path), overwrite
         self._plan = plan
         self._mechanism = mechanism_of(plan)  # a plan that cannot be honoured is refused before any event is counted
         check_forgets(plan)
         check_writable(self._path)
+        if self._path.exists() and not overwrite:
+            raise SettingError(
+                f"{self._path} exists already, and further reports of the same events would give more of them away. "
+                "If these are other events, choose another name, or replace the file with overwrite=True."
+            )
         self._secret = secret_key(randomness)
         self._provenance = Provenance.of_reports(plan.fingerprint, randomness.is_simulation, prior_epsilon)
         self._counter = CellCounter(plan.n_private)
 
     def add(self, time_bins: NDArray[np.int64], columns: NDArray[np.integer]) -> None:
-        """Count events, given as cells of the plan's domain."""
-        self._counter.add(*self._plan.split(np.asarray(time_bins, np.int64), columns))
+        """Count events, given as cells of the plan's domain; none is counted where one lies outside it."""
+        times, places = _whole_cells("time_bins", time_bins), _whole_cells("columns", columns)
+        if times.ndim != 1 or times.shape != places.shape:
+            raise SettingError(
+                f"time_bins and columns must be lists of one length, one entry an event; got {times.size} and "
+                f"{places.size}. Give both for every event."
+            )
+        domain, public = self._plan.domain, self._plan.public
+        n_bins, of = domain.time.n_bins, "the plan's periods"
+        if n_bins is None:
+            n_bins = n_bins_allowed(self._plan) // self._plan.public_per_period
+            of = "the last period that a tally takes"
+        _check_within(n_bins, of, "time" in public, time_bins=times)
+        of = "the plan's places" if domain.kind is None else "the plan's places and kinds"
+        _check_within(domain.n_columns, of, "place" in public, columns=places)
+        self._counter.add(*self._plan.split(times, places))
 
     def __enter__(self) -> RandomizingWriter:
         return self
@@ -72,7 +100,51 @@ class RandomizingWriter:
         if kind is None:
             counts = self._counter.counts()
             key = drawing_key(self._secret, self._plan.fingerprint, counts.digest())
-            OneFile().write(self._path, self._mechanism, counts, key=key, provenance=self._provenance)
+            OneFile().write(
+                self._path,
+                self._mechanism,
+                counts,
+                key=key,
+                provenance=self._provenance,
+                overwrite=self._overwrite,
+            )
+
+
+_FIND: Final = {
+    "time_bins": "Find the periods of dates with plan.domain.time.bins_of_local.",
+    "columns": "Find places by name with plan.domain.place.match; with kinds, a column is place x n_kinds + kind.",
+}
+_ARE: Final = {"U": "texts", "f": "numbers with fractions", "b": "truth values", "M": "dates"}
+
+
+def _whole_cells(name: str, given: object) -> NDArray[np.int64]:
+    """Return cells as whole numbers; what is none is refused, and no value is named.
+
+    >>> _whole_cells("columns", ["north"])
+    Traceback (most recent call last):
+    ...
+    tacit.errors.SettingError: columns must be whole numbers, the cells of the plan's domain; got texts. \
+Find places by name with plan.domain.place.match; with kinds, a column is place x n_kinds + kind.
+    """
+    cells = np.asarray(given)
+    if cells.dtype == object:  # so pandas hands texts over, and whole numbers of a kind of its own
+        cells = np.array(cells.tolist())
+    if cells.size and cells.dtype.kind not in "iu":
+        are = _ARE.get(cells.dtype.kind, "values of another kind")
+        raise SettingError(f"{name} must be whole numbers, the cells of the plan's domain; got {are}. {_FIND[name]}")
+    return cells.astype(np.int64, copy=False)  # what does not fit comes out negative, and is refused
+
+
+def _check_within(end: int, of: str, is_public: bool, **named: NDArray[np.int64]) -> None:
+    """Refuse cells that are none of the plan's; where one stands is said of public ones alone."""
+    for name, cells in named.items():
+        is_outside = (cells < 0) | (cells >= end)
+        if is_outside.any():
+            where = f", the first at position {int(np.argmax(is_outside))}" if is_public else ""
+            raise SettingError(
+                f"{name} must lie between 0 and {end - 1}, {of}; {np.count_nonzero(is_outside)} of {len(cells)} do "
+                f"not{where}. Set aside events outside the domain first."
+            )
 
 
 def check_forgets(plan: Plan) -> None:
