@@ -57,7 +57,7 @@ def runs() -> list[Run]:
         events = open_events(TABLE, columns=columns, domain=Domain(time, place, kind), options=options)
         counted = np.zeros(len(ROWS), np.int64)
         for batch in events.batches():
-            counted[batch.row - 2] = 1
+            counted[batch.row] = 1
         selection = events.selection()
         axes = COORDINATES[: 2 if kind is None else 3]
         for n_hidden in range(1, len(axes) + 1):

@@ -152,8 +152,9 @@ def release(
             )
         else:
             if tally is not None:
+                named = None if plan is None else agreed_plan(plan)
                 counts = Tally.read(tally)
-                agreed = agreed_plan(plan or Path("plan.toml"))
+                agreed = named or agreed_plan(Path("plan.toml"))
             else:
                 agreed, counts, reports = _fetched(collector, token, plan, refine, Path(scratch))
             estimate = estimate_tally(counts, agreed)
