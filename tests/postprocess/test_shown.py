@@ -52,6 +52,12 @@ def test_a_year_of_small_rests_does_not_add_up_to_events_that_nobody_found(seed:
     assert alone[:, 2].min() > 100  # each day for itself: a hundred events out of nothing
 
 
+def test_rates_alone_are_shown_as_counts_that_can_be() -> None:
+    values = np.array([[-2.0, 3.5], [0.0, -0.1]])
+    known = Observations(np.ones(2), values, np.ones((1, 2)), np.zeros((1, 2)), False, False)
+    np.testing.assert_array_equal(shown_alone(values, known), [[0.0, 3.5], [0.0, 0.0]])
+
+
 @pytest.mark.parametrize("epsilon", [2.0, 5.0])
 @pytest.mark.slow
 def test_what_is_shown_lies_inside_its_own_interval(epsilon: float) -> None:

@@ -77,6 +77,16 @@ def test_a_level_shift_is_believed_after_a_week() -> None:
     assert not level_shifts(shifted(0.4, first=N_DAYS - 6), USUAL)[N_DAYS - 6 :].any()
 
 
+def test_a_shift_whose_time_is_uncertain_has_its_variance_spread_over_the_likely_times() -> None:
+    grown = 0.3 * np.clip((np.arange(N_DAYS) - 47) / 6, 0.0, 1.0)  # in six days
+    shares = np.column_stack([0.5 + grown, 0.5 - grown])
+    model = shifted(0.0)
+    known = replace(model.observations, exposures=np.full(N_DAYS, 10.0), counts=10 * shares)
+    found = level_shifts(replace(model, observations=known, shares=shares), USUAL)[:, 0]
+    assert np.count_nonzero(found > 0.05 * found.max()) > 3
+    assert found.sum() == pytest.approx(0.3**2, rel=0.2)
+
+
 def test_hyperparameters_are_fitted_to_24_places_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
     n_places, chosen = 60, []
     known = Observations(

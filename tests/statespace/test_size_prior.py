@@ -7,7 +7,8 @@ import pytest
 
 from statistical import Recorded, assert_as_recorded
 from tacit._base.fields import from_plain, plain
-from tacit.statespace.size_prior import SizePrior
+from tacit.statespace.settings import SETTINGS
+from tacit.statespace.size_prior import SizePrior, _family
 
 EQUAL = np.full(8, 1 / 8)
 
@@ -33,6 +34,15 @@ def test_medians_are_positive_add_up_and_keep_their_order(error: float) -> None:
     assert medians.sum() == pytest.approx(1.0)
     assert (np.diff(medians) <= 1e-9).all()
     assert (deviations < 1.5 * error + 0.1).all()
+
+
+def test_many_places_leave_less_doubt_of_their_mean_than_few() -> None:
+    """With the narrowest spread and no empty places a median of .6 means a mean of .6; one of 1 means 1."""
+    for few, many in zip(_family(3, SETTINGS)[:2], _family(1000, SETTINGS)[:2], strict=True):
+        assert few.log_weights[2] == pytest.approx(0.0, abs=1e-6)
+        assert many.log_weights[2] == pytest.approx(0.0, abs=1e-6)
+        assert many.log_weights[0] < 1.2 * few.log_weights[0] < -20
+        assert many.log_weights[0] == pytest.approx(-0.5 * 0.4**2 / 0.05**2, rel=0.01)  # the doubt that is left
 
 
 def test_noise_that_hides_all_places_rules_none_out() -> None:

@@ -152,7 +152,7 @@ def _observed(series: Series) -> tuple[FloatArray, FloatArray]:
 def _fitted(model: TotalModel, series: Series, covariates: Covariates | None) -> TotalHyperparameters:
     """Return the hyperparameters of greatest penalized likelihood, with Huber's loss for innovations."""
     settings, n_times, time = SETTINGS.totals, len(series), series.domain.time
-    ages, far_off = _fitted_ages(n_times), settings.largest_innovation
+    ages = _fitted_ages(n_times)
     first = n_times - len(ages)
     counts, noise_variance = (part[first:] for part in _observed(series))
     regressors = model.terms.rows(time, covariates, 0, n_times)[first:]
@@ -164,12 +164,21 @@ def _fitted(model: TotalModel, series: Series, covariates: Covariates | None) ->
     def loss(logs: FloatArray) -> float:
         tried = TotalHyperparameters.from_logs(logs)
         rates = replace(model, hyperparameters=tried)._filter(time, counts, noise_variance, regressors, none)
-        far = np.abs(np.nan_to_num(rates.innovations(tried.overdispersion)))
-        costs = np.where(far < far_off, 0.5 * np.square(far), far_off * far - 0.5 * far_off**2)
+        costs = _costs(np.nan_to_num(rates.innovations(tried.overdispersion)))
         total = float(weights @ (costs + 0.5 * np.log(rates.total_variances(tried.overdispersion))))
         return total + 0.5 * float(np.square((logs - centre) / prior_sd).sum())
 
     return TotalHyperparameters.from_logs(minimize(loss, model.hyperparameters.logs(), settings.first_step))
+
+
+def _costs(innovations: FloatArray) -> FloatArray:
+    """Return half the squares of innovations, and no more than their size beyond the largest: Huber's loss.
+
+    >>> _costs(np.array([1.0, -2.5, 5.0])).tolist()
+    [0.5, 3.125, 9.375]
+    """
+    far, most = np.abs(innovations), SETTINGS.totals.largest_innovation
+    return np.where(far < most, 0.5 * np.square(far), most * far - 0.5 * most**2)
 
 
 def _fitted_ages(n_times: int) -> IntArray:
