@@ -47,5 +47,7 @@ def test_zeros_before_the_first_event_are_a_gap_if_the_level_after_them_says_so(
     days = _days(seed)
     days[:30] = 0
     np.testing.assert_array_equal(np.flatnonzero(leading_zeros(days, SEEN, 7)), np.arange(30))
+    days[30 + 8 * 7 :] = 0  # what comes later does not say what was usual at the beginning
+    np.testing.assert_array_equal(np.flatnonzero(leading_zeros(days, SEEN, 7)), np.arange(30))
     assert not leading_zeros(np.zeros(200), SEEN, 7).any()
     assert not leading_zeros(_days(seed), SEEN, 7).any()

@@ -7,7 +7,7 @@ import pytest
 
 from tacit._base.fields import from_plain, plain
 from tacit.domain import TimeAxis
-from tacit.statespace.covariates import Covariates, Terms, seasons
+from tacit.statespace.covariates import Covariates, Terms, calendar_columns, seasons
 from tacit.statespace.settings import SETTINGS
 
 STARTS = {"week": "2018-01-01"}
@@ -65,6 +65,11 @@ def test_columns_that_never_change_are_left_out_and_those_of_places_averaged() -
 def test_the_mean_level_of_a_year_is_a_third_of_its_drift_away_from_the_first() -> None:
     year = seasons(TimeAxis("2018-01-01", "day", "UTC", 365))
     assert year.mean_drift(0.3) == pytest.approx(0.3**2 / 3, rel=1e-3)  # that of a Brownian motion over a unit of time
+
+
+def test_an_axis_of_hours_has_their_numbers() -> None:
+    hours = calendar_columns(TimeAxis("2018-01-01", "hour", "UTC", 26), 26)["hour"]
+    np.testing.assert_array_equal(hours, [*range(24), 0, 1])
 
 
 def test_a_handful_of_numbers_is_not_learned_from() -> None:

@@ -41,7 +41,7 @@ def test_high_days_are_usual_once_they_are_more_than_half_of_six_weeks_and_a_day
     assert total_excess(with_high_days(22))[50] == 0
 
 
-def shifted(size: float, *, first: int = 50) -> Model:
+def shifted(size: float, *, first: int = 50, step: str = "day") -> Model:
     """Two places with half of all events each, until the share of the first grows by ``size``; hardly any noise."""
     shares = np.full((N_DAYS, 2), 0.5)
     shares[first:] += [size, -size]
@@ -49,7 +49,7 @@ def shifted(size: float, *, first: int = 50) -> Model:
         np.full(N_DAYS, N_EVENTS), N_EVENTS * shares, np.full((1, 2), 0.01), np.zeros((1, 2)), True, False
     )
     half = np.full(2, 0.5)
-    calendar = seasons(TimeAxis("2018-01-01", "day", "UTC", N_DAYS))
+    calendar = seasons(TimeAxis("2018-01-01", step, "UTC", N_DAYS))
     return Model(known, calendar, np.zeros(N_DAYS), LongRun(half, half, np.full(2, 1e-4)), shares)
 
 
@@ -63,13 +63,14 @@ def odds_of_a_shift(model: Model) -> float:
     return float((np.exp(variances * scores[times] ** 2 / (2 * wider)) / np.sqrt(wider)).sum())
 
 
-def test_a_level_shift_is_expected_once_in_twenty_years_in_one_of_three_sizes() -> None:
+@pytest.mark.parametrize(("step", "a_year"), [("day", 365.25), ("week", 365.25 / 7)])
+def test_a_level_shift_is_expected_once_in_twenty_years_in_one_of_three_sizes(step: str, a_year: float) -> None:
     low, high = 0.0, 0.4
     for _ in range(30):
         middle = (low + high) / 2
-        low, high = (low, middle) if level_shifts(shifted(middle), USUAL).any() else (middle, high)
+        low, high = (low, middle) if level_shifts(shifted(middle, step=step), USUAL).any() else (middle, high)
     assert 0 < high < 0.4
-    assert odds_of_a_shift(shifted(high)) == pytest.approx(3 * 20 * 365.25, rel=0.01)
+    assert odds_of_a_shift(shifted(high, step=step)) == pytest.approx(3 * 20 * a_year, rel=0.01)
 
 
 def test_a_level_shift_is_believed_after_a_week() -> None:
