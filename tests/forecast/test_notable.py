@@ -48,7 +48,7 @@ def test_unusual_and_busy_days_say_how_much():
 
 @pytest.mark.parametrize(("factor", "is_told"), [(0.9, True), (1.1, False)])
 def test_noise_of_totals_is_no_reason_to_be_astonished(factor, is_told):
-    """The mean of eight totals is known to the standard deviation of one over the root of eight; twice that is doubt."""
+    """The mean of eight totals is known to the deviation of one over the root of eight; twice that is doubt."""
     series = small_series(n_days=550)
     usual = [float(series.totals[-56 + bin :: 7][:8].mean()) for bin in range(7)]
     doubt = factor * (1 - UNUSUAL) * usual[2] / 2
