@@ -149,6 +149,14 @@ def test_the_tails_of_one_time_are_heavier_than_those_of_a_sum(monkeypatch: pyte
     np.testing.assert_allclose(heavier[1], 0.8 * np.square(variances).sum(axis=0) / variances.sum(axis=0) ** 2)
 
 
+def test_of_the_skewness_of_chance_as_much_is_left_as_sums_do_not_tell() -> None:
+    noise, times = noise_of(), np.arange(N_TIMES)
+    found = noise.group_moments(Grouping.of_columns(times, np.arange(N_PLACES), noise.shape))
+    left = noise.model.given_rates().covariances_given_terms(np.ones((1, *noise.shape)), times, N_TIMES)[1][:, :, 0, 0].T
+    assert np.abs(left).max() < 1
+    np.testing.assert_allclose(found.third, left**3 * noise.model.process_variance + 3 * found.of_shares, rtol=1e-9)
+
+
 def test_what_places_of_a_kind_err_in_common_is_in_sums_as_in_questions() -> None:
     noise = noise_of(kind_sd=np.array([0.3, 0.5]), kinds=np.zeros(N_PLACES, np.int64))
     groups = np.repeat(np.arange(2), [9, N_TIMES - 9])
