@@ -9,9 +9,11 @@ from small_series import PLACES, noisy_series, small_counts, small_domain, small
 from statistical import Recorded, assert_as_recorded
 from tacit.counts.series import Series
 from tacit.errors import DataError, SettingError
+from tacit.forecast import boosting
 from tacit.forecast.baselines import WeekdayMean
 from tacit.forecast.boosting import BoostingForecaster
 from tacit.forecast.forecaster import forecaster_from_dict
+from tacit.forecast.share_forecaster import ShareForecaster
 from tacit.forecast.tuning import feature_importance, tune
 from tacit.statespace.covariates import Covariates
 
@@ -49,6 +51,17 @@ def test_trees_find_what_a_covariate_does_in_one_place(seed: int) -> None:
     assert_as_recorded(_found_of_rain, FOUND_OF_RAIN, seed)
     assert FOUND_OF_RAIN["south"][0] > 1.5
     assert 0.9 < FOUND_OF_RAIN["north"][0] < 1.2
+
+
+def test_where_no_tree_helps_the_forecast_is_that_of_its_base_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(boosting, "fewest_losses", lambda *_: (0,))
+    series = noisy_series().until(200)
+    made = BoostingForecaster(**QUICK).fit(series)
+    base = ShareForecaster().fit(series).predict(3)
+    found = made.predict(3)
+    np.testing.assert_allclose(found.counts.means, base.counts.means)
+    assert found.notes[0] == "no tree did better than total x share, whose forecast this is"
+    assert not any(made.gains().values())
 
 
 def _learned_of_negative_counts(seed: int) -> dict[str, float]:

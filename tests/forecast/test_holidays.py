@@ -39,6 +39,13 @@ def test_other_countries_have_their_own_holidays_by_subdivision() -> None:
     assert _on("public holiday", "2018-01-06", country="DE", subdivision="BY") == 1.0
 
 
+def test_school_holidays_are_those_of_france_alone() -> None:
+    axis = TimeAxis.between("2018-05-01", "2018-05-31")
+    for asked in ({"academy": "Besançon"}, {"zones": "A"}):
+        with pytest.raises(SettingError, match="country must be FR where school holidays are asked for"):
+            calendar_covariates(axis, country="DE", **asked)
+
+
 def test_a_longer_bin_has_the_share_of_its_days() -> None:
     months = TimeAxis.between("2018-05", "2018-06", step="month")
     found = calendar_covariates(months, horizon=0).columns["public holiday"]

@@ -475,6 +475,8 @@ def test_a_publication_answers_draws_and_forecasts(run):
     assert ranked[0].answer.value == pytest.approx(made.answer("2026-02", places=ranked[0].place).value)
     assert {"place", "period", "estimate", "low", "high"} <= set(made.to_pandas().columns)
     assert made.forecast(3).totals.means.shape == (3,)
+    with pytest.raises(SettingError, match=r"place must be one name, or None for all places together; got a list"):
+        made.plot(["Pier"])
     for chart in (made.plot(), made.plot("Pier", by="day"), made.map(), made.map("2026-02")):
         assert chart.to_dict()["$schema"].startswith("https://vega.github.io/schema/vega-lite")
     with pytest.raises(SettingError, match="period must be"):

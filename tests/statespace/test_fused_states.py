@@ -152,7 +152,9 @@ def test_the_tails_of_one_time_are_heavier_than_those_of_a_sum(monkeypatch: pyte
 def test_of_the_skewness_of_chance_as_much_is_left_as_sums_do_not_tell() -> None:
     noise, times = noise_of(), np.arange(N_TIMES)
     found = noise.group_moments(Grouping.of_columns(times, np.arange(N_PLACES), noise.shape))
-    left = noise.model.given_rates().covariances_given_terms(np.ones((1, *noise.shape)), times, N_TIMES)[1][:, :, 0, 0].T
+    left = (
+        noise.model.given_rates().covariances_given_terms(np.ones((1, *noise.shape)), times, N_TIMES)[1][:, :, 0, 0].T
+    )
     assert np.abs(left).max() < 1
     np.testing.assert_allclose(found.third, left**3 * noise.model.process_variance + 3 * found.of_shares, rtol=1e-9)
 

@@ -213,13 +213,13 @@ def importance_of(forecaster: Forecaster, known: Known, *, seed: int) -> dict[st
 
     _check_boosting(entry_named(forecaster.name), "tells what mattered", "does not")
     assert isinstance(forecaster, BoostingForecaster)
+    if not any(forecaster.gains().values()):
+        console.say("What mattered most: nothing. No tree did better than the level that trees start from.")
+        return {}
     with console.waiting("Asking what mattered"):
         found = feature_importance(forecaster, known.series, known.covariates, seed=seed)
     rows = [[one.feature, f"{100 * one.gain:.0f}%", f"{one.loss:.4f} ± {one.loss_error:.4f}"] for one in found[:_SHOWN]]
     console.say()
-    if not any(one.gain for one in found):
-        console.say("What mattered most: nothing. No tree did better than the level that trees start from.")
-        return {}
     console.table(["What it was told", "Part of all gain", "Lost without it"], rows, title="What mattered most")
     return {one.feature: one.loss for one in found}
 

@@ -23,6 +23,7 @@ import numpy as np
 
 from tacit._base.arrays import Float32Array, FloatArray, IntArray
 from tacit._base.extras import require
+from tacit._base.languages import stored
 from tacit._base.validation import check_at_least, check_one_of, check_positive, check_share
 from tacit.counts.count_distribution import CountDistribution
 from tacit.counts.series import Series
@@ -191,7 +192,12 @@ class BoostingForecaster(Forecaster):
 
     def _notes(self, series: Series, horizon: int) -> tuple[str, ...]:
         own = () if self._covariates is None else self._covariates.notes
-        return tuple(dict.fromkeys((*self._base.predict(horizon).notes, *own)))
+        without = (
+            ()
+            if self._n_trees
+            else (stored("no tree did better than %(name)s, whose forecast this is", name=self._base.name),)
+        )
+        return tuple(dict.fromkeys((*without, *self._base.predict(horizon).notes, *own)))
 
 
 @dataclass(kw_only=True, repr=False, eq=False)

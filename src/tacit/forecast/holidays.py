@@ -63,6 +63,11 @@ def calendar_covariates(
     check_at_least(0, horizon=horizon)
     if academy is not None and zones is not None:
         raise SettingError(f"academy or zones must be given, not both; got academy={academy}, zones={zones}.")
+    if country.upper() != "FR" and (academy is not None or zones is not None):
+        raise SettingError(
+            f"country must be FR where school holidays are asked for; got country={country}. Leave academy and zones "
+            "out, and give those of another country as a table."
+        )
     n_bins = (time.n_bins or 0) + horizon
     check_at_least(1, n_bins=n_bins)
     starts = time.without_end().starts(n_bins + 1)

@@ -12,7 +12,7 @@ import numpy as np
 
 from tacit._base.extras import require
 from tacit._base.rounding import epsilon_at_most
-from tacit._base.validation import check_at_least
+from tacit._base.validation import check_at_least, kind_of
 from tacit.counts.estimate import Answer
 from tacit.domain import ALL
 from tacit.domain.step import When
@@ -110,6 +110,8 @@ class Publication:
         step = by or self._readable_step()
         if place is None:
             return series_chart(totals_by(self.release, step), 0).properties(width=640)
+        if not isinstance(place, str):
+            raise SettingError(f"place must be one name, or None for all places together; got {kind_of(place)}.")
         (number,) = self._one_place(place)
         shown = self._without_kinds()
         return series_chart(counts_by(shown, step), number).properties(width=640)

@@ -87,7 +87,8 @@ def publish(
     Pages and statement are in the ``language`` that was named, "en" or "fr", or in which the publication began.
 
     The same call after an interruption goes on at no further cost; with a later ``last`` on events that have grown it
-    publishes the new days, and the release goes on; with nothing new it leaves every file as it is. Events of which
+    publishes the new days, and the release goes on; with nothing new it leaves every file as it is. Days that were
+    published stay as they are, whatever rows there are of them by now. Events of which
     there are reports already are refused, unless their sum is accepted with ``again``. A ledger that has not paid for
     the publication so far is refused, unless ``other_ledger`` says that it knows all that was spent. ``look`` is shown
     a :class:`Preview` before anything is paid, and may refuse by raising; ``begin`` is told every step as it begins,
