@@ -20,9 +20,6 @@ SMALL: Final = 0.005
 """What a rule must gain in some kind of world to stay: half a percent of error, or half a point of coverage."""
 _SURE: Final = 0.95
 _LARGEST_RATIO: Final = 1e3  # an error that has no bound without a rule counts as so many times the full model's
-_TOLERANCE: Final = (
-    6.0  # standard errors between two runs of other seeds: less than one false failure in a million each
-)
 
 
 @dataclass(frozen=True)
@@ -51,30 +48,21 @@ class Run:
 
 @dataclass(frozen=True)
 class Limits:
-    """The mean over worlds of what is lost without a rule, with one-sided 95 % limits below and above.
-
-    ``farthest`` is how far the one world lies from the mean that lies farthest.
-    """
+    """The mean over worlds of what is lost without a rule, with one-sided 95 % limits below and above."""
 
     mean: float
     lower: float
     upper: float
     n: int
-    farthest: float
 
     @classmethod
     def of(cls, values: Sequence[float]) -> Limits:
         """By Student's t; of one world nothing is known but its value."""
         n, mean = len(values), float(np.mean(values))
         if n < 2:
-            return cls(mean, -np.inf, np.inf, n, np.inf)
+            return cls(mean, -np.inf, np.inf, n)
         margin = float(student.ppf(_SURE, n - 1)) * float(np.std(values, ddof=1)) / n**0.5
-        return cls(mean, mean - margin, mean + margin, n, float(np.abs(np.subtract(values, mean)).max()))
-
-    @property
-    def error(self) -> float:
-        """The standard error of the mean."""
-        return (self.upper - self.mean) / float(student.ppf(_SURE, self.n - 1)) if self.n > 1 else np.inf
+        return cls(mean, mean - margin, mean + margin, n)
 
 
 @dataclass(frozen=True)
@@ -117,14 +105,14 @@ def losses(runs: Sequence[Run], *, by_world: bool = True) -> list[Loss]:
 def _loss(use: str, rule: str, world: str, period: str, pairs: Sequence[tuple[Run, Run]]) -> Loss:
     ratios = [max(off.error, 1e-12) / max(on.error, 1e-12) for off, on in pairs]
     logs = Limits.of([np.log(min(ratio, _LARGEST_RATIO)) for ratio in ratios])
-    growth = Limits(*(float(np.expm1(part)) for part in (logs.mean, logs.lower, logs.upper)), logs.n, logs.farthest)
+    growth = Limits(*(float(np.expm1(part)) for part in (logs.mean, logs.lower, logs.upper)), logs.n)
     without, full = _covers(off for off, _ in pairs), _covers(on for _, on in pairs)
     farther = np.abs(without.mean(axis=0) - LEVELS) - np.abs(full.mean(axis=0) - LEVELS)
     of_levels = []
     for which, mean in enumerate(farther.tolist()):
         moved = Limits.of((without - full)[:, which].tolist())
         margin = moved.upper - moved.mean
-        of_levels.append(Limits(mean, mean - margin, mean + margin, moved.n, moved.farthest))
+        of_levels.append(Limits(mean, mean - margin, mean + margin, moved.n))
     mean_80, mean_95 = without.mean(axis=0).tolist()
     return Loss(use, rule, world, period, growth, max(of_levels, key=lambda one: one.mean), (mean_80, mean_95))
 
@@ -160,24 +148,6 @@ def figures(runs: Sequence[Run]) -> dict[str, float]:
     for (use, _, period), covered in coverages(runs, by_world=False).items():
         found |= {f"{use}/{FULL}/{period} {level:.0%}": one for level, one in zip(LEVELS, covered[:2], strict=True)}
     return found
-
-
-def tolerances(runs: Sequence[Run], n_worlds: int) -> list[tuple[str, float, float]]:
-    """Each figure with how far that of ``n_worlds`` other worlds may lie from it.
-
-    That is so many standard errors, and at least what one world moves it by that lies as far off as any did: without
-    some rules the errors of a few worlds have no bound.
-    """
-    measured, found = figures(runs), []
-    for one in losses(runs, by_world=False):
-        spread = one.error.error * (1 + one.error.n / n_worlds) ** 0.5
-        by_one = (1 + one.error.mean) * float(np.expm1(one.error.farthest / n_worlds))
-        found.append((f"{one.use}/{one.rule}/{one.period}", max(_TOLERANCE * spread, by_one)))
-    for (use, _, period), (_, _, n) in coverages(runs, by_world=False).items():
-        some = _covers(run for run in runs if (run.rule, run.use, run.period) == (FULL, use, period))
-        spreads = _TOLERANCE * some.std(axis=0, ddof=1) * (1 / n + 1 / n_worlds) ** 0.5
-        found += zip((f"{use}/{FULL}/{period} {level:.0%}" for level in LEVELS), spreads.tolist(), strict=True)
-    return [(name, measured[name], allowed + SMALL) for name, allowed in found]
 
 
 def tables(runs: Sequence[Run], limits: Mapping[str, Sequence[float]]) -> tuple[Table, Table]:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from experiments.ablations import run as experiment
 from experiments.ablations.rules import FIT, RULES, replaced, switched_off
-from experiments.ablations.summary import FULL, Limits, Run, figures, losses, tolerances, verdicts
+from experiments.ablations.summary import FULL, Limits, Run, losses, verdicts
 from experiments.ablations.worlds import KINDS, draw
 from experiments.findings import read_findings
 
@@ -144,15 +144,4 @@ def test_a_rule_goes_that_gains_little_in_every_world(growth: float, noise: floa
 
 
 def test_one_world_says_nothing_of_limits() -> None:
-    assert Limits.of([0.1]) == Limits(0.1, -np.inf, np.inf, 1, np.inf)
-
-
-@pytest.mark.parametrize("n_far", [0, 1])
-def test_one_world_without_bound_among_few_lies_within_the_tolerance(n_far: int) -> None:
-    far = [
-        replace(run, world="gaps", error=900.0 if run.rule != FULL else 1.0) for run in runs_with(0.0, 0.01, 0.8)[:2]
-    ]
-    runs = [*runs_with(0.0, 0.01, 0.8), *(far * n_far)]
-    (_, expected, allowed), *_ = tolerances(runs, 14)
-    some = [*runs_with(0.0, 0.01, 0.8)[:26], *far]
-    assert (abs(figures(some)["local/a rule/day"] - expected) < allowed) == bool(n_far)
+    assert Limits.of([0.1]) == Limits(0.1, -np.inf, np.inf, 1)
