@@ -73,11 +73,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     chosen = parser.parse_args(arguments)
     params = tomllib.loads((HERE / "params.toml").read_text(encoding="utf-8"))
     settings = params["reduced" if chosen.reduced else "run"]
-    usual = settings["seeds"]  # named ones, or how many fresh ones
-    n_fresh = chosen.seeds if chosen.seeds is not None else 0 if isinstance(usual, list) else usual
-    seeds = chosen.seed or [secrets.randbits(31) for _ in range(n_fresh)]
-    if isinstance(usual, list) and chosen.seed is None and chosen.seeds is None:
-        seeds = usual
+    fresh = None if chosen.seeds is None else [secrets.randbits(31) for _ in range(chosen.seeds)]
+    seeds = chosen.seed or (settings["seeds"] if fresh is None else fresh)
     kinds = chosen.worlds or settings.get("worlds", list(KINDS))
     names = chosen.rules or settings.get("rules", [rule.name for rule in RULES])
     rules = [rule for rule in RULES if rule.name in names]
@@ -98,9 +95,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 writer.writerows(one.row() for one in measured(world, rules))
                 file.flush()
     if chosen.renew:
-        renew(Run.read(path), named=usual)
-    is_other = any((chosen.worlds, chosen.rules, chosen.epsilons, chosen.days)) or (
-        seeds != usual and not chosen.reduced
+        renew(Run.read(path), named=settings["seeds"])
+    is_other = seeds != settings["seeds"] or any(
+        (chosen.worlds, chosen.rules, chosen.epsilons, chosen.days, chosen.more)
     )
     return summarized(chosen.out, params, is_reduced=chosen.reduced, is_other=is_other)
 
